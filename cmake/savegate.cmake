@@ -1,0 +1,84 @@
+# How every part of savegate is declared.
+#
+#   savegate_library(faults SOURCES plan.cc … DEPENDS fmt::fmt …)
+#   savegate_program(savegate-fs SOURCES main.cc DEPENDS fusefs …)
+#
+# A library finds its tests (*_test.cc) and benchmarks (*_bench.cc) beside its sources and makes one
+# program of each kind: <name>_test, registered with CTest test by test under the label "unit", and
+# <name>_bench. A test that mounts, forks ranks or runs other programs is named *_scenario_test.cc
+# and goes into <name>_scenario_test, label "scenario". Programs land in build/bin/.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+set(SAVEGATE_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize=")
+
+find_program(SAVEGATE_CCACHE ccache)
+if(SAVEGATE_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${SAVEGATE_CCACHE})
+endif()
+
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(tomlplusplus REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(tl-expected REQUIRED)
+find_package(Gloo REQUIRED)
+find_package(GTest REQUIRED)
+find_package(benchmark REQUIRED)
+find_package(Boost REQUIRED COMPONENTS fiber context)
+pkg_check_modules(fuse3 REQUIRED IMPORTED_TARGET fuse3>=3.14)
+pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
+
+add_library(savegate_flags INTERFACE)
+target_include_directories(savegate_flags INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_options(savegate_flags INTERFACE -Wall -Wextra -Wconversion -Wshadow -Werror)
+target_compile_definitions(savegate_flags INTERFACE _GNU_SOURCE _FILE_OFFSET_BITS=64)
+if(SAVEGATE_SANITIZE)
+  target_compile_options(savegate_flags INTERFACE -fsanitize=${SAVEGATE_SANITIZE}
+                         -fno-omit-frame-pointer -fno-sanitize-recover=all -O1)
+  target_link_options(savegate_flags INTERFACE -fsanitize=${SAVEGATE_SANITIZE})
+endif()
+
+function(savegate_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;TEST_DEPENDS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(${name} PUBLIC savegate_flags ${ARG_DEPENDS} Threads::Threads)
+
+  file(GLOB scenario_tests CONFIGURE_DEPENDS *_scenario_test.cc)
+  file(GLOB unit_tests CONFIGURE_DEPENDS *_test.cc)
+  file(GLOB benches CONFIGURE_DEPENDS *_bench.cc)
+  if(scenario_tests)
+    list(REMOVE_ITEM unit_tests ${scenario_tests})
+  endif()
+  savegate_test_program(${name}_test unit "${unit_tests}" ${name} ${ARG_TEST_DEPENDS})
+  savegate_test_program(${name}_scenario_test scenario "${scenario_tests}" ${name} ${ARG_TEST_DEPENDS})
+  if(benches)
+    add_executable(${name}_bench ${benches})
+    target_link_libraries(${name}_bench PRIVATE ${name} ${ARG_TEST_DEPENDS} benchmark::benchmark_main)
+  endif()
+endfunction()
+
+function(savegate_test_program program label sources)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${program} ${sources})
+  target_link_libraries(${program} PRIVATE ${ARGN} GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${program} PRIVATE
+    SAVEGATE_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}" SAVEGATE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  include(GoogleTest)
+  gtest_discover_tests(${program} PROPERTIES LABELS ${label} TIMEOUT 300 DISCOVERY_TIMEOUT 60)
+endfunction()
+
+function(savegate_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE savegate_flags ${ARG_DEPENDS})
+endfunction()

@@ -1,0 +1,114 @@
+// The injector: (plan, seed, operation) → decision. Pure: it executes nothing and reads no clock.
+//
+// The file system asks rules_for() once a file and name; a null answer means that no rule can ever
+// act on it, and its operations then skip the injector altogether. decide() takes no lock that an
+// operation of another file could hold for long, and allocates only when a rule fires.
+//
+//   auto rules = injector.rules_for("step_2/shard-1.tmp");      // kept with the inode
+//   Decision d = injector.decide({.op = Op::kWrite, .caller = caller, .rules = rules.get(), …});
+//   … execute what the decision says, then one FiredRecord for each of d.hits …
+//
+// Random decisions come from (seed, rule, rank, the rank's own count of candidate operations), so
+// the interleaving of ranks changes nothing.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "faults/layout.h"
+#include "faults/operation.h"
+#include "faults/plan.h"
+
+namespace savegate::faults {
+
+// What rules could act on a file of one name. Immutable; valid as long as the holder keeps it.
+class FileRules {
+ public:
+  bool can_match(Op op) const { return (ops_ & op_bit(op)) != 0; }
+  // Reads (or writes) must reach the daemon exactly as asked: no page cache in between.
+  bool needs_direct_reads() const { return can_match(Op::kRead); }
+  bool needs_direct_writes() const { return can_match(Op::kWrite); }
+  Role role() const { return role_; }
+  bool temporary() const { return temporary_; }
+
+ private:
+  friend class Injector;
+  std::uint64_t ops_ = 0;
+  Role role_ = Role::kNone;
+  bool temporary_ = false;
+  std::vector<std::uint32_t> rules_;     // indices into the plan's rules
+  std::vector<std::uint32_t> budgets_;
+};
+
+struct Hit {
+  std::string rule;
+  std::uint64_t hit = 0;
+  std::string action;
+  int life = 0;
+  int attempt = 0;
+  std::string phase;
+};
+
+// What to do, in this order: stall; kill before; execute the first `allowed` bytes (or all), or
+// nothing if `lie`; corrupt; kill in the middle (allowed bytes are done) or after; reply `error` if
+// set (also where some bytes took effect before it), else the bytes done.
+struct Decision {
+  std::uint64_t delay_ns = 0;
+  bool hang = false;                      // until released; rule index in hang_rule
+  std::uint32_t hang_rule = 0;
+  std::optional<KillAction> kill;         // when, signal, target; for kMiddle, `allowed` is the byte
+  std::uint64_t allowed = UINT64_MAX;     // bytes that take effect
+  bool allowed_is_short = false;          // reply success with `allowed` bytes (short write, short read)
+  int error = 0;
+  bool lie = false;                       // reply full success, do nothing
+  std::optional<CorruptAction> corrupt;
+  std::uint64_t corrupt_at = 0;           // byte of the operation at which it begins
+  std::uint64_t corrupt_length = 0;
+  std::vector<Hit> hits;                  // empty: nothing acts
+  bool acts() const { return !hits.empty(); }
+};
+
+class Injector {
+ public:
+  Injector(Plan plan, Layout layout, int life);
+  ~Injector();
+
+  // Arm another plan or none; returned FileRules of older plans never match again, so the file
+  // system re-reads rules_for() when generation() changed.
+  void arm(Plan plan);
+  std::uint64_t generation() const;
+  Plan plan() const;
+
+  std::shared_ptr<const FileRules> rules_for(std::string_view path) const;   // null: none
+  Decision decide(const Operation& operation);
+
+  // Phase of a rank. enter("save 2") opens a span (its second time in a life is attempt 2), leave()
+  // closes it, point("commit") makes the phase "save 2/commit" until the next point or leave.
+  void enter(int rank, std::string_view span);
+  void leave(int rank);
+  void point(int rank, std::string_view name);
+  std::string phase(int rank) const;
+  int attempt(int rank) const;
+
+  // Accounts of the budgets. adopt(): a file that was there when the mount began.
+  void adopt(FileId file, std::string_view path, std::uint64_t size);
+  void truncated(FileId file, std::uint64_t size);
+  void unlinked(FileId file);             // the last name is gone; the charge stays while it is open
+  void released(FileId file);             // last name and last handle are gone
+  // The free bytes that the tightest budget covering `path` leaves; nothing where none does.
+  struct Space { std::uint64_t limit; std::uint64_t free; };
+  std::optional<Space> space(std::string_view path) const;
+
+  struct RuleCount { std::string name; bool required; std::uint64_t candidates; std::uint64_t hits; };
+  std::vector<RuleCount> counts() const;  // rules, then budgets
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace savegate::faults

@@ -1,0 +1,69 @@
+// Reading TOML tables strictly: every key is asked for or refused, with file, line, column and the
+// nearest valid word. Plans, scenarios, suites and subjects are all read through this.
+//
+//   SAVEGATE_TRY(TomlDocument doc, parse_toml(text, "suite.toml"));
+//   TomlReader root = doc.root();
+//   auto name = root.required_string("name");
+//   auto world = root.integer("world", 2, 1, 4096);
+//   ...
+//   SAVEGATE_CHECK(root.finish());      // first error met, or the first key that nobody asked for
+//
+// A reader collects its first error; reads after it return defaults, so that code stays flat.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "faults/status.h"
+
+namespace savegate::faults {
+
+class TomlDocument;
+struct TomlNode;   // opaque: one toml++ table with its source name
+
+class TomlReader {
+ public:
+  bool has(std::string_view key) const;
+  std::string required_string(std::string_view key);
+  std::string string(std::string_view key, std::string_view otherwise = "");
+  // One of `valid`; anything else is an error that names the nearest.
+  std::string word(std::string_view key, const std::vector<std::string>& valid, std::string_view otherwise);
+  std::int64_t integer(std::string_view key, std::int64_t otherwise, std::int64_t least, std::int64_t most);
+  double number(std::string_view key, double otherwise, double least, double most);
+  bool boolean(std::string_view key, bool otherwise);
+  std::vector<std::string> strings(std::string_view key);     // a string or an array of strings
+  std::vector<std::int64_t> integers(std::string_view key);   // an integer or an array of them
+  std::string text(std::string_view key);                     // a string, or a number in its TOML spelling ("" if absent)
+  std::optional<TomlReader> table(std::string_view key);
+  std::vector<TomlReader> tables(std::string_view key);       // array of tables
+  std::vector<std::pair<std::string, std::string>> string_map(std::string_view key);   // table of scalars
+
+  // An error at `key` (or at the table), kept if it is the first.
+  void error_at(std::string_view key, std::string text);
+  // All keys were asked for and no error was met, in this table and in those handed out from it.
+  Result<void> finish();
+
+  explicit TomlReader(std::shared_ptr<TomlNode> node) : node_(std::move(node)) {}
+
+ private:
+  std::shared_ptr<TomlNode> node_;
+};
+
+class TomlDocument {
+ public:
+  TomlReader root() const;
+  explicit TomlDocument(std::shared_ptr<TomlNode> node) : node_(std::move(node)) {}
+
+ private:
+  std::shared_ptr<TomlNode> node_;
+};
+Result<TomlDocument> parse_toml(std::string_view text, std::string_view source_name);
+
+// "…; did you mean `rank`?" for the nearest of `valid`, "" if none is near.
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& valid);
+
+}  // namespace savegate::faults
