@@ -46,6 +46,9 @@ if(SAVEGATE_SANITIZE)
   target_link_options(savegate_flags INTERFACE -fsanitize=${SAVEGATE_SANITIZE})
 endif()
 
+# All unit test programs: what the sanitizer builds need.
+add_custom_target(unit_tests)
+
 function(savegate_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;TEST_DEPENDS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
@@ -73,6 +76,11 @@ function(savegate_test_program program label sources)
   target_link_libraries(${program} PRIVATE ${ARGN} GTest::gmock GTest::gtest_main)
   target_compile_definitions(${program} PRIVATE
     SAVEGATE_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}" SAVEGATE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  if(label STREQUAL "unit")
+    add_dependencies(unit_tests ${program})
+  elseif(SAVEGATE_SANITIZE)
+    return()   # scenario tests run other programs; the sanitizer builds hold the unit tests alone
+  endif()
   include(GoogleTest)
   gtest_discover_tests(${program} PROPERTIES LABELS ${label} TIMEOUT 300 DISCOVERY_TIMEOUT 60)
 endfunction()
