@@ -104,6 +104,13 @@ struct Plan {
 Result<Plan> parse_plan(std::string_view toml, std::string_view source_name);
 std::string print_plan(const Plan& plan);
 
+// One [[rule]], [[budget]] or action table, also where they stand inside a scenario's life. Errors are
+// kept by the reader.
+class TomlReader;
+Rule read_rule(TomlReader& table);
+BudgetSpec read_budget(TomlReader& table);
+Action read_action(TomlReader& table);
+
 // "64KiB", "1GB", "4096" → bytes; "200ms", "1.5s" → nanoseconds; "50%" or bytes → Amount.
 Result<std::uint64_t> parse_bytes(std::string_view text);
 Result<std::uint64_t> parse_duration(std::string_view text);

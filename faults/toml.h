@@ -42,6 +42,8 @@ class TomlReader {
   std::vector<TomlReader> tables(std::string_view key);       // array of tables
   std::vector<std::pair<std::string, std::string>> string_map(std::string_view key);   // table of scalars
 
+  std::string where() const;                                  // "suite.toml:12:7", of the table
+
   // An error at `key` (or at the table), kept if it is the first.
   void error_at(std::string_view key, std::string text);
   // All keys were asked for and no error was met, in this table and in those handed out from it.
