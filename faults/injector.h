@@ -40,7 +40,7 @@ class FileRules {
   std::uint64_t ops_ = 0;
   Role role_ = Role::kNone;
   bool temporary_ = false;
-  std::vector<std::uint32_t> rules_;     // indices into the plan's rules
+  std::vector<std::uint32_t> rules_;  // indices into the plan's rules
   std::vector<std::uint32_t> budgets_;
 };
 
@@ -58,17 +58,17 @@ struct Hit {
 // set (also where some bytes took effect before it), else the bytes done.
 struct Decision {
   std::uint64_t delay_ns = 0;
-  bool hang = false;                      // until released; rule index in hang_rule
+  bool hang = false;  // until released; rule index in hang_rule
   std::uint32_t hang_rule = 0;
-  std::optional<KillAction> kill;         // when, signal, target; for kMiddle, `allowed` is the byte
-  std::uint64_t allowed = UINT64_MAX;     // bytes that take effect
-  bool allowed_is_short = false;          // reply success with `allowed` bytes (short write, short read)
+  std::optional<KillAction> kill;      // when, signal, target; for kMiddle, `allowed` is the byte
+  std::uint64_t allowed = UINT64_MAX;  // bytes that take effect
+  bool allowed_is_short = false;  // reply success with `allowed` bytes (short write, short read)
   int error = 0;
-  bool lie = false;                       // reply full success, do nothing
+  bool lie = false;  // reply full success, do nothing
   std::optional<CorruptAction> corrupt;
-  std::uint64_t corrupt_at = 0;           // byte of the operation at which it begins
+  std::uint64_t corrupt_at = 0;  // byte of the operation at which it begins
   std::uint64_t corrupt_length = 0;
-  std::vector<Hit> hits;                  // empty: nothing acts
+  std::vector<Hit> hits;  // empty: nothing acts
   bool acts() const { return !hits.empty(); }
 };
 
@@ -83,7 +83,7 @@ class Injector {
   std::uint64_t generation() const;
   Plan plan() const;
 
-  std::shared_ptr<const FileRules> rules_for(std::string_view path) const;   // null: none
+  std::shared_ptr<const FileRules> rules_for(std::string_view path) const;  // null: none
   Decision decide(const Operation& operation);
 
   // Phase of a rank. enter("save 2") opens a span (its second time in a life is attempt 2), leave()
@@ -97,13 +97,21 @@ class Injector {
   // Accounts of the budgets. adopt(): a file that was there when the mount began.
   void adopt(FileId file, std::string_view path, std::uint64_t size);
   void truncated(FileId file, std::uint64_t size);
-  void unlinked(FileId file);             // the last name is gone; the charge stays while it is open
-  void released(FileId file);             // last name and last handle are gone
+  void unlinked(FileId file);  // the last name is gone; the charge stays while it is open
+  void released(FileId file);  // last name and last handle are gone
   // The free bytes that the tightest budget covering `path` leaves; nothing where none does.
-  struct Space { std::uint64_t limit; std::uint64_t free; };
+  struct Space {
+    std::uint64_t limit;
+    std::uint64_t free;
+  };
   std::optional<Space> space(std::string_view path) const;
 
-  struct RuleCount { std::string name; bool required; std::uint64_t candidates; std::uint64_t hits; };
+  struct RuleCount {
+    std::string name;
+    bool required;
+    std::uint64_t candidates;
+    std::uint64_t hits;
+  };
   std::vector<RuleCount> counts() const;  // rules, then budgets
 
  private:

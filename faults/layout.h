@@ -14,32 +14,32 @@
 namespace savegate::faults {
 
 enum class Role : std::uint8_t { kNone, kShard, kMarker, kPointer, kAuxiliary };
-std::string_view role_name(Role role);                   // "shard"
+std::string_view role_name(Role role);  // "shard"
 std::optional<Role> role_from_name(std::string_view name);
 
 struct Layout {
-  std::vector<std::string> shard;       // globs on the path below the checkpoint root, `**` over folders
+  std::vector<std::string> shard;  // globs on the path below the checkpoint root, `**` over folders
   std::vector<std::string> marker;
   std::vector<std::string> pointer;
   std::vector<std::string> auxiliary;
-  std::vector<std::string> temporary;   // globs on one path component; the first * is the final name
+  std::vector<std::string> temporary;  // globs on one path component; the first * is the final name
 };
 
 struct Classified {
   Role role = Role::kNone;
   bool temporary = false;
-  std::string final_path;               // what it becomes; the path itself if not temporary
+  std::string final_path;  // what it becomes; the path itself if not temporary
 };
 
-// From a [layout] table (keys shard, marker, pointer, auxiliary, temporary: lists of patterns). Keys
-// that it does not know are left for the caller to ask for.
+// From a [layout] table (keys shard, marker, pointer, auxiliary, temporary: lists of patterns).
+// Keys that it does not know are left for the caller to ask for.
 class TomlReader;
 Layout read_layout(TomlReader& table);
 
 Classified classify(const Layout& layout, std::string_view path);
 
-// `*` and `?` stay within a path component, `**` crosses them ("**/x" also matches "x"), `[a-c]`, `\`
-// escapes. Compiled once, matched without allocation.
+// `*` and `?` stay within a path component, `**` crosses them ("**/x" also matches "x"), `[a-c]`,
+// `\` escapes. Compiled once, matched without allocation.
 class Glob {
  public:
   explicit Glob(std::string pattern);

@@ -18,11 +18,41 @@
 namespace savegate::faults {
 
 enum class Op : std::uint8_t {
-  kLookup, kGetattr, kAccess, kReadlink, kStatfs, kOpendir, kReaddir, kReleasedir,
-  kCreate, kOpen, kRead, kWrite, kTruncate, kFallocate, kCopyFileRange, kLseek, kClose, kRelease,
-  kFsync, kFsyncdir,
-  kMkdir, kMknod, kRmdir, kUnlink, kRename, kLink, kSymlink,
-  kChmod, kChown, kUtimens, kGetxattr, kSetxattr, kListxattr, kRemovexattr, kLock,
+  kLookup,
+  kGetattr,
+  kAccess,
+  kReadlink,
+  kStatfs,
+  kOpendir,
+  kReaddir,
+  kReleasedir,
+  kCreate,
+  kOpen,
+  kRead,
+  kWrite,
+  kTruncate,
+  kFallocate,
+  kCopyFileRange,
+  kLseek,
+  kClose,
+  kRelease,
+  kFsync,
+  kFsyncdir,
+  kMkdir,
+  kMknod,
+  kRmdir,
+  kUnlink,
+  kRename,
+  kLink,
+  kSymlink,
+  kChmod,
+  kChown,
+  kUtimens,
+  kGetxattr,
+  kSetxattr,
+  kListxattr,
+  kRemovexattr,
+  kLock,
   kPhase,
 };
 inline constexpr int kOpCount = static_cast<int>(Op::kPhase) + 1;
@@ -31,39 +61,41 @@ inline constexpr int kOpCount = static_cast<int>(Op::kPhase) + 1;
 // carry a late error, `query` changes nothing.
 enum class OpClass : std::uint8_t { kData, kMetadata, kSync, kQuery, kPhase };
 
-std::string_view op_name(Op op);                       // "copy_file_range"
+std::string_view op_name(Op op);  // "copy_file_range"
 std::optional<Op> op_from_name(std::string_view name);
 OpClass op_class(Op op);
-std::string_view op_class_name(OpClass op_class);      // "data"
+std::string_view op_class_name(OpClass op_class);  // "data"
 std::optional<OpClass> op_class_from_name(std::string_view name);
 inline std::uint64_t op_bit(Op op) { return std::uint64_t{1} << static_cast<int>(op); }
 
 // Who asked. `rank` is -1 where the process belongs to no rank (the runner, a shell).
 enum class Relation : std::uint8_t { kNone, kProcess, kThread, kChild };
-std::string_view relation_name(Relation relation);     // "process", "thread", "child", "none"
+std::string_view relation_name(Relation relation);  // "process", "thread", "child", "none"
 
 struct Caller {
   int rank = -1;
-  Relation relation = Relation::kNone;   // the rank's main thread, another thread, or a descendant process
-  pid_t pid = 0;                         // process (thread group) id; 0 for kernel write-back
+  Relation relation =
+      Relation::kNone;  // the rank's main thread, another thread, or a descendant process
+  pid_t pid = 0;        // process (thread group) id; 0 for kernel write-back
   pid_t tid = 0;
 };
 
 // Identity of a file for budgets and late errors: the backing file system's inode number.
 using FileId = std::uint64_t;
 
-class FileRules;   // injector.h: the rules that could ever act on one file
+class FileRules;  // injector.h: the rules that could ever act on one file
 
 struct Operation {
   Op op = Op::kLookup;
   Caller caller;
-  const FileRules* rules = nullptr;   // of the file (for create, rename …: of the name acted on); null: none match
-  std::string_view path;              // relative to the mount's root, no leading slash; "" is the root
-  std::string_view path2;             // new name of rename and link, target of symlink, name of a phase
-  FileId file = 0;                    // 0 where the file does not exist yet
-  std::uint64_t offset = 0;           // bytes
-  std::uint64_t length = 0;           // bytes asked
-  std::uint64_t file_size = 0;        // bytes before the operation (data operations)
+  const FileRules* rules =
+      nullptr;  // of the file (for create, rename …: of the name acted on); null: none match
+  std::string_view path;        // relative to the mount's root, no leading slash; "" is the root
+  std::string_view path2;       // new name of rename and link, target of symlink, name of a phase
+  FileId file = 0;              // 0 where the file does not exist yet
+  std::uint64_t offset = 0;     // bytes
+  std::uint64_t length = 0;     // bytes asked
+  std::uint64_t file_size = 0;  // bytes before the operation (data operations)
 };
 
 }  // namespace savegate::faults

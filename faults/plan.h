@@ -6,8 +6,9 @@
 //   match  = { op = "write", path = "**/shard-*", rank = 1, nth = 2 }
 //   action = { errno = "ENOSPC", after = "64KiB" }
 //
-// parse_plan() and print_plan() round-trip: parse(print(p)) == p. An error names file, line, column,
-// the offending key or word and the nearest valid one. docs/fault-plans.md is the reference.
+// parse_plan() and print_plan() round-trip: parse(print(p)) == p. An error names file, line,
+// column, the offending key or word and the nearest valid one. docs/fault-plans.md is the
+// reference.
 #pragma once
 
 #include <cstdint>
@@ -23,40 +24,47 @@
 
 namespace savegate::faults {
 
-struct Range {                         // half open: [from, to)
+struct Range {  // half open: [from, to)
   std::uint64_t from = 0;
   std::uint64_t to = UINT64_MAX;
   bool operator==(const Range&) const = default;
 };
 
 // What the count of `nth`, `every` and `after_bytes` is kept by.
-enum class CountPer : std::uint8_t { kRank, kFile, kRule };   // TOML: per = "rank" (default) | "file" | "rule"
+enum class CountPer : std::uint8_t {
+  kRank,
+  kFile,
+  kRule
+};  // TOML: per = "rank" (default) | "file" | "rule"
 
 struct Match {
-  std::uint64_t ops = 0;               // bit set of Op; 0: any but lookup, getattr, release and phase
-  std::string path;                    // glob, "" any
+  std::uint64_t ops = 0;  // bit set of Op; 0: any but lookup, getattr, release and phase
+  std::string path;       // glob, "" any
   std::optional<Role> role;
   std::optional<bool> temporary;
-  std::vector<int> ranks;              // empty: any caller, also one without a rank
-  std::vector<Relation> relations;     // TOML: process = "main" | "thread" | "child", or a list; empty: any
+  std::vector<int> ranks;  // empty: any caller, also one without a rank
+  std::vector<Relation>
+      relations;  // TOML: process = "main" | "thread" | "child", or a list; empty: any
   std::vector<int> lives;
   std::optional<int> attempt;
-  std::string phase;                   // glob on the caller's phase; "save 2" also matches "save 2/commit"
-  std::optional<Range> offset;         // the operation's first byte lies in it
-  std::optional<Range> size;           // bytes asked
-  std::optional<std::uint64_t> nth;    // 1 is the first matching operation
+  std::string phase;            // glob on the caller's phase; "save 2" also matches "save 2/commit"
+  std::optional<Range> offset;  // the operation's first byte lies in it
+  std::optional<Range> size;    // bytes asked
+  std::optional<std::uint64_t> nth;  // 1 is the first matching operation
   std::optional<std::uint64_t> every;
   CountPer per = CountPer::kRank;
-  std::optional<std::uint64_t> after_bytes;   // matches once so many bytes of matching operations went by
-  std::optional<double> probability;   // decided from (seed, rule, rank, the rank's own operation count)
-  bool once = false;                   // at most one hit in a life
+  std::optional<std::uint64_t>
+      after_bytes;  // matches once so many bytes of matching operations went by
+  std::optional<double>
+      probability;    // decided from (seed, rule, rank, the rank's own operation count)
+  bool once = false;  // at most one hit in a life
   bool operator==(const Match&) const = default;
 };
 
 // Bytes ("64KiB", 65536) or a share of the operation's bytes ("50%").
 struct Amount {
   std::uint64_t bytes = 0;
-  std::optional<double> share;         // 0…1
+  std::optional<double> share;  // 0…1
   bool operator==(const Amount&) const = default;
 };
 
@@ -64,32 +72,64 @@ enum class When : std::uint8_t { kBefore, kMiddle, kAfter };
 enum class LateAt : std::uint8_t { kFsync, kClose };
 enum class KillTarget : std::uint8_t { kRank, kChild, kJob };
 enum class Corruption : std::uint8_t { kFlip, kZero };
-enum class CorruptOn : std::uint8_t { kIn, kOut };   // written to the backing file / returned to the reader
+enum class CorruptOn : std::uint8_t {
+  kIn,
+  kOut
+};  // written to the backing file / returned to the reader
 
-struct ErrnoAction { int error = 0; std::optional<Amount> after; std::optional<LateAt> late; bool operator==(const ErrnoAction&) const = default; };
-struct ShortAction { Amount bytes; bool operator==(const ShortAction&) const = default; };   // TOML: short = "50%"
-struct DelayAction { std::uint64_t nanoseconds = 0; bool operator==(const DelayAction&) const = default; };   // delay = "200ms"
-struct HangAction { bool operator==(const HangAction&) const = default; };                   // hang = true; until released
-struct KillAction { int signal = 9; When when = When::kBefore; Amount at; KillTarget target = KillTarget::kRank; bool operator==(const KillAction&) const = default; };
-struct CorruptAction { Corruption kind = Corruption::kFlip; CorruptOn on = CorruptOn::kIn; Amount at; std::uint64_t length = 1; bool operator==(const CorruptAction&) const = default; };   // corrupt = "flip", on = "in", at = "50%", length = 1
-struct LieAction { bool operator==(const LieAction&) const = default; };                     // lie = true: success, nothing done
-using Action = std::variant<ErrnoAction, ShortAction, DelayAction, HangAction, KillAction, CorruptAction, LieAction>;
-std::string to_string(const Action& action);   // "errno ENOSPC after 65536", "kill SIGKILL middle 50% rank"
+struct ErrnoAction {
+  int error = 0;
+  std::optional<Amount> after;
+  std::optional<LateAt> late;
+  bool operator==(const ErrnoAction&) const = default;
+};
+struct ShortAction {
+  Amount bytes;
+  bool operator==(const ShortAction&) const = default;
+};  // TOML: short = "50%"
+struct DelayAction {
+  std::uint64_t nanoseconds = 0;
+  bool operator==(const DelayAction&) const = default;
+};  // delay = "200ms"
+struct HangAction {
+  bool operator==(const HangAction&) const = default;
+};  // hang = true; until released
+struct KillAction {
+  int signal = 9;
+  When when = When::kBefore;
+  Amount at;
+  KillTarget target = KillTarget::kRank;
+  bool operator==(const KillAction&) const = default;
+};
+struct CorruptAction {
+  Corruption kind = Corruption::kFlip;
+  CorruptOn on = CorruptOn::kIn;
+  Amount at;
+  std::uint64_t length = 1;
+  bool operator==(const CorruptAction&) const = default;
+};  // corrupt = "flip", on = "in", at = "50%", length = 1
+struct LieAction {
+  bool operator==(const LieAction&) const = default;
+};  // lie = true: success, nothing done
+using Action = std::variant<ErrnoAction, ShortAction, DelayAction, HangAction, KillAction,
+                            CorruptAction, LieAction>;
+std::string to_string(
+    const Action& action);  // "errno ENOSPC after 65536", "kill SIGKILL middle 50% rank"
 
 struct Rule {
-  std::string name;                    // unique in the plan; made from match and action where not given
+  std::string name;  // unique in the plan; made from match and action where not given
   Match match;
   Action action;
-  bool required = true;                // H1: never fired ⇒ the scenario is INVALID
+  bool required = true;  // H1: never fired ⇒ the scenario is INVALID
   bool operator==(const Rule&) const = default;
 };
 
 struct BudgetSpec {
   std::string name;
-  std::string path = "**";             // glob; files that it covers share the budget
-  std::uint64_t limit = 0;             // bytes
-  int error = 28;                      // errno once exhausted (ENOSPC)
-  std::uint32_t block = 4096;          // bytes, the unit of charge
+  std::string path = "**";     // glob; files that it covers share the budget
+  std::uint64_t limit = 0;     // bytes
+  int error = 28;              // errno once exhausted (ENOSPC)
+  std::uint32_t block = 4096;  // bytes, the unit of charge
   bool required = true;
   bool operator==(const BudgetSpec&) const = default;
 };
@@ -104,8 +144,8 @@ struct Plan {
 Result<Plan> parse_plan(std::string_view toml, std::string_view source_name);
 std::string print_plan(const Plan& plan);
 
-// One [[rule]], [[budget]] or action table, also where they stand inside a scenario's life. Errors are
-// kept by the reader.
+// One [[rule]], [[budget]] or action table, also where they stand inside a scenario's life. Errors
+// are kept by the reader.
 class TomlReader;
 Rule read_rule(TomlReader& table);
 BudgetSpec read_budget(TomlReader& table);

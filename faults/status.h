@@ -24,7 +24,7 @@ namespace savegate {
 
 // What kind of failure, and so which exit code of the command line it leads to.
 enum class Code : std::uint8_t {
-  kSystem,       // a system call failed; Status::error has the errno            → exit 5 (or by context)
+  kSystem,  // a system call failed; Status::error has the errno            → exit 5 (or by context)
   kInvalid,      // wrong usage, plan, scenario, suite or subject                → exit 2
   kUnavailable,  // the environment lacks something: /dev/fuse, a program, space → exit 3
   kInternal,     // savegate's own fault                                         → exit 5
@@ -32,14 +32,14 @@ enum class Code : std::uint8_t {
 
 struct Status {
   Code code = Code::kInternal;
-  int error = 0;                          // errno, 0 where no system call failed
-  std::string operation;                  // "write", "mount", "parse"
-  std::string path;                       // "" where none
-  int rank = -1;                          // -1 where none
-  std::optional<std::uint64_t> offset;    // bytes
-  std::optional<std::uint64_t> asked;     // bytes
-  std::optional<std::uint64_t> done;      // bytes
-  std::string text;                       // what else the reader needs, with the way out
+  int error = 0;                        // errno, 0 where no system call failed
+  std::string operation;                // "write", "mount", "parse"
+  std::string path;                     // "" where none
+  int rank = -1;                        // -1 where none
+  std::optional<std::uint64_t> offset;  // bytes
+  std::optional<std::uint64_t> asked;   // bytes
+  std::optional<std::uint64_t> done;    // bytes
+  std::string text;                     // what else the reader needs, with the way out
 
   std::string to_string() const;
 };
@@ -47,7 +47,9 @@ struct Status {
 template <class T>
 using Result = tl::expected<T, Status>;
 
-inline tl::unexpected<Status> fail(Status status) { return tl::unexpected<Status>(std::move(status)); }
+inline tl::unexpected<Status> fail(Status status) {
+  return tl::unexpected<Status>(std::move(status));
+}
 
 // Code::kSystem from the current errno (or the one given).
 Status system_error(std::string operation, std::string path, int error = errno);
@@ -64,13 +66,13 @@ std::optional<int> errno_from_name(std::string_view name);
 // Hand an error up: SAVEGATE_TRY(auto x, f());   or   SAVEGATE_CHECK(g());
 #define SAVEGATE_CONCAT_(a, b) a##b
 #define SAVEGATE_CONCAT(a, b) SAVEGATE_CONCAT_(a, b)
-#define SAVEGATE_TRY_(tmp, decl, expr)                           \
-  auto tmp = (expr);                                             \
-  if (!tmp) return ::savegate::fail(std::move(tmp).error());     \
+#define SAVEGATE_TRY_(tmp, decl, expr)                       \
+  auto tmp = (expr);                                         \
+  if (!tmp) return ::savegate::fail(std::move(tmp).error()); \
   decl = std::move(*tmp)
 #define SAVEGATE_TRY(decl, expr) SAVEGATE_TRY_(SAVEGATE_CONCAT(savegate_try_, __LINE__), decl, expr)
-#define SAVEGATE_CHECK(expr)                                                   \
-  do {                                                                         \
-    if (auto savegate_check = (expr); !savegate_check)                         \
-      return ::savegate::fail(std::move(savegate_check).error());              \
+#define SAVEGATE_CHECK(expr)                                      \
+  do {                                                            \
+    if (auto savegate_check = (expr); !savegate_check)            \
+      return ::savegate::fail(std::move(savegate_check).error()); \
   } while (false)

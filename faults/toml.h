@@ -23,7 +23,7 @@
 namespace savegate::faults {
 
 class TomlDocument;
-struct TomlNode;   // opaque: one toml++ table with its source name
+struct TomlNode;  // opaque: one toml++ table with its source name
 
 class TomlReader {
  public:
@@ -31,21 +31,28 @@ class TomlReader {
   std::string required_string(std::string_view key);
   std::string string(std::string_view key, std::string_view otherwise = "");
   // One of `valid`; anything else is an error that names the nearest.
-  std::string word(std::string_view key, const std::vector<std::string>& valid, std::string_view otherwise);
-  std::int64_t integer(std::string_view key, std::int64_t otherwise, std::int64_t least, std::int64_t most);
+  std::string word(std::string_view key, const std::vector<std::string>& valid,
+                   std::string_view otherwise);
+  std::int64_t integer(std::string_view key, std::int64_t otherwise, std::int64_t least,
+                       std::int64_t most);
   double number(std::string_view key, double otherwise, double least, double most);
   bool boolean(std::string_view key, bool otherwise);
-  std::vector<std::string> strings(std::string_view key);     // a string or an array of strings
-  std::vector<std::int64_t> integers(std::string_view key);   // an integer or an array of them
-  std::string text(std::string_view key);                     // a string, or a number in its TOML spelling ("" if absent)
+  std::vector<std::string> strings(std::string_view key);    // a string or an array of strings
+  std::vector<std::int64_t> integers(std::string_view key);  // an integer or an array of them
+  std::string text(
+      std::string_view key);  // a string, or a number in its TOML spelling ("" if absent)
+  std::vector<std::string> texts(std::string_view key);  // an array of them
   std::optional<TomlReader> table(std::string_view key);
-  std::vector<TomlReader> tables(std::string_view key);       // array of tables
-  std::vector<std::pair<std::string, std::string>> string_map(std::string_view key);   // table of scalars
+  std::vector<TomlReader> tables(std::string_view key);  // array of tables
+  std::vector<std::pair<std::string, std::string>> string_map(
+      std::string_view key);  // table of scalars
 
-  std::string where() const;                                  // "suite.toml:12:7", of the table
+  std::string where() const;  // "suite.toml:12:7", of the table
 
   // An error at `key` (or at the table), kept if it is the first.
   void error_at(std::string_view key, std::string text);
+  // "suite.toml:12", of the key's value or (key "" or absent) of the table.
+  std::string position(std::string_view key = "") const;
   // All keys were asked for and no error was met, in this table and in those handed out from it.
   Result<void> finish();
 
