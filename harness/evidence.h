@@ -34,6 +34,7 @@ struct RankProcess {
   std::uint64_t ended_ns = 0;
   std::optional<int> exit_status;          // exactly one of the two is there
   std::optional<int> signal;
+  std::uint64_t kill_sent_ns = 0;          // when the runner sent SIGKILL, 0 if it did not
   std::string ended_by;                    // "" by itself | "rule" (a kill rule) | "runner: no progress for 30 s" …
   std::string waiting_in;                  // where it was when the runner had to kill it (wchan, syscall), else ""
   std::uint64_t log_bytes = 0;             // printed

@@ -18,9 +18,14 @@ enum class Outcome : std::uint8_t {
   kFailTogether,    // a save failed: every rank left it with an error within `within`
   kRefuseTogether,  // the load was refused by every rank within `within`, before any step
   kKilled,          // a kill fired; the survivors left with an error, or were done, within `within`
+  // A `hang` rule holds a rank's operation for good. The others leave with an error within `within`;
+  // then the runner kills the held rank, which dies within a second (RankProcess::ended_by says
+  // "runner: held by rule …", and from its SIGKILL to its end is measured).
+  kHeld,
   kAny,
 };
 std::string_view outcome_name(Outcome outcome);          // "fail-together"
+std::optional<Outcome> outcome_from_name(std::string_view name);
 
 struct Expect {
   Outcome outcome = Outcome::kComplete;
@@ -41,6 +46,7 @@ struct Tamper {
   faults::Amount at;                       // kTruncate: new size; kFlip, kZero: first byte
 };
 std::string_view tamper_name(Tamper::Kind kind);         // "truncate"
+std::optional<Tamper::Kind> tamper_from_name(std::string_view name);
 
 struct LifeSpec {
   std::string until;                       // "save 2"

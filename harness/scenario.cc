@@ -1,0 +1,233 @@
+#include "harness/scenario.h"
+
+#include <array>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "faults/toml.h"
+
+namespace savegate::harness {
+namespace {
+
+using faults::TomlReader;
+
+template <class Enum>
+struct Word {
+  Enum value;
+  std::string_view name;
+};
+
+constexpr std::array<Word<Outcome>, 6> kOutcomes = {{
+    {Outcome::kComplete, "complete"},
+    {Outcome::kFailTogether, "fail-together"},
+    {Outcome::kRefuseTogether, "refuse-together"},
+    {Outcome::kKilled, "killed"},
+    {Outcome::kHeld, "held"},
+    {Outcome::kAny, "any"},
+}};
+
+constexpr std::array<Word<Tamper::Kind>, 7> kTampers = {{
+    {Tamper::Kind::kRemove, "remove"},
+    {Tamper::Kind::kEmpty, "empty"},
+    {Tamper::Kind::kTruncate, "truncate"},
+    {Tamper::Kind::kFlip, "flip"},
+    {Tamper::Kind::kZero, "zero"},
+    {Tamper::Kind::kSwap, "swap"},
+    {Tamper::Kind::kForeign, "foreign"},
+}};
+
+constexpr std::array<Word<faults::When>, 3> kWhens = {{
+    {faults::When::kBefore, "before"},
+    {faults::When::kMiddle, "middle"},
+    {faults::When::kAfter, "after"},
+}};
+
+template <class Enum, std::size_t N>
+std::string_view name_of(const std::array<Word<Enum>, N>& words, Enum value) {
+  for (const auto& word : words)
+    if (word.value == value) return word.name;
+  return "?";
+}
+
+template <class Enum, std::size_t N>
+std::vector<std::string> names_of(const std::array<Word<Enum>, N>& words) {
+  std::vector<std::string> names;
+  for (const auto& word : words) names.emplace_back(word.name);
+  return names;
+}
+
+template <class Enum, std::size_t N>
+Enum read_word(TomlReader& table, std::string_view key, const std::array<Word<Enum>, N>& words,
+               Enum otherwise) {
+  std::string name = table.word(key, names_of(words), name_of(words, otherwise));
+  for (const auto& word : words)
+    if (word.name == name) return word.value;
+  return otherwise;
+}
+
+std::uint64_t read_duration(TomlReader& table, std::string_view key, std::uint64_t otherwise) {
+  std::string text = table.text(key);
+  if (text.empty()) return otherwise;
+  auto duration = faults::parse_duration(text);
+  if (duration) return *duration;
+  table.error_at(key, duration.error().text);
+  return otherwise;
+}
+
+faults::Amount read_amount(TomlReader& table, std::string_view key) {
+  std::string text = table.text(key);
+  if (text.empty()) return {};
+  auto amount = faults::parse_amount(text);
+  if (amount) return *amount;
+  table.error_at(key, amount.error().text);
+  return {};
+}
+
+// "save 3" and the like: what SAVEGATE_UNTIL and `resumed` may say.
+bool is_save_point(std::string_view text) {
+  constexpr std::string_view kPrefix = "save ";
+  return text.starts_with(kPrefix) && text.size() > kPrefix.size() &&
+         text.find_first_not_of("0123456789", kPrefix.size()) == std::string_view::npos;
+}
+
+Expect read_expect(TomlReader& table) {
+  Expect expect;
+  expect.outcome = read_word(table, "outcome", kOutcomes, Outcome::kComplete);
+  expect.within_ns = read_duration(table, "within", expect.within_ns);
+  expect.names = table.string("names");
+  expect.resumed = table.strings("resumed");
+  for (const std::string& point : expect.resumed)
+    if (point != "none" && !is_save_point(point))
+      table.error_at("resumed", "`" + point + "` is not \"save N\" or \"none\"");
+  return expect;
+}
+
+Tamper read_tamper(TomlReader& table) {
+  Tamper tamper;
+  tamper.kind = read_word(table, "kind", kTampers, Tamper::Kind::kRemove);
+  tamper.path = table.string("path");
+  std::string role =
+      table.word("role", {"shard", "marker", "pointer", "auxiliary"}, faults::role_name(tamper.role));
+  tamper.role = faults::role_from_name(role).value_or(faults::Role::kShard);
+  tamper.rank = static_cast<int>(table.integer("rank", 0, 0, 1 << 20));
+  if (table.has("other_rank"))
+    tamper.other_rank = static_cast<int>(table.integer("other_rank", 0, 0, 1 << 20));
+  if (tamper.kind == Tamper::Kind::kSwap && !tamper.other_rank)
+    table.error_at("kind", "a swap needs other_rank, the file to exchange with");
+  tamper.at = read_amount(table, "at");
+  return tamper;
+}
+
+LifeSpec read_life(TomlReader& table, std::uint64_t seed) {
+  LifeSpec life;
+  life.until = table.required_string("until");
+  if (!life.until.empty() && !is_save_point(life.until))
+    table.error_at("until", "`" + life.until + "` is not \"save N\"");
+  life.plan.seed = seed;
+  for (TomlReader& rule : table.tables("rules")) life.plan.rules.push_back(faults::read_rule(rule));
+  for (TomlReader& budget : table.tables("budgets"))
+    life.plan.budgets.push_back(faults::read_budget(budget));
+  for (auto& [name, value] : table.string_map("env")) life.env[name] = value;
+  for (TomlReader& tamper : table.tables("tamper")) life.tamper.push_back(read_tamper(tamper));
+  if (auto expect = table.table("expect")) life.expect = read_expect(*expect);
+  life.no_progress_ns = read_duration(table, "no_progress", life.no_progress_ns);
+  return life;
+}
+
+Generator read_generator(TomlReader& table) {
+  Generator generator;
+  generator.at =
+      table.word("at", {"every operation", "every write", "every phase"}, "every operation");
+  generator.phase = table.string("phase", generator.phase);
+  generator.life = static_cast<int>(table.integer("life", 1, 1, 1000));
+  for (std::int64_t rank : table.integers("ranks"))
+    generator.ranks.push_back(static_cast<int>(rank));
+  for (const std::string& name : table.strings("when")) {
+    bool known = false;
+    for (const auto& word : kWhens)
+      if (word.name == name) {
+        generator.when.push_back(word.value);
+        known = true;
+      }
+    if (!known)
+      table.error_at("when", "unknown moment `" + name + "`" +
+                                 faults::did_you_mean(name, names_of(kWhens)));
+  }
+  if (auto action = table.table("action"))
+    generator.action = faults::read_action(*action);
+  else
+    table.error_at("", "a generator needs an action");
+  if (table.has("sample"))
+    generator.sample = static_cast<std::uint64_t>(table.integer("sample", 1, 1, 1'000'000));
+  return generator;
+}
+
+Scenario read_scenario(TomlReader& table, const Suite& suite, int world, std::uint64_t seed) {
+  Scenario scenario;
+  scenario.suite = suite.name;
+  scenario.name = table.required_string("name");
+  scenario.source = table.where();
+  scenario.summary = table.required_string("summary");
+  scenario.requirements = table.strings("requirements");
+  scenario.world = static_cast<int>(table.integer("world", world, 1, 4096));
+  scenario.seed = static_cast<std::uint64_t>(
+      table.integer("seed", static_cast<std::int64_t>(seed), 0, INT64_MAX));
+  for (auto& [name, value] : table.string_map("variables")) scenario.variables[name] = value;
+  for (TomlReader& life : table.tables("life"))
+    scenario.lives.push_back(read_life(life, scenario.seed));
+  if (scenario.lives.empty()) table.error_at("life", "a scenario needs at least one [[scenario.life]]");
+  if (auto generator = table.table("generator")) {
+    scenario.generator = read_generator(*generator);
+    if (scenario.generator->life > static_cast<int>(scenario.lives.size()))
+      table.error_at("generator", "its life is beyond the scenario's last life");
+  }
+  return scenario;
+}
+
+}  // namespace
+
+std::string_view outcome_name(Outcome outcome) { return name_of(kOutcomes, outcome); }
+std::string_view tamper_name(Tamper::Kind kind) { return name_of(kTampers, kind); }
+
+std::optional<Outcome> outcome_from_name(std::string_view name) {
+  for (const auto& word : kOutcomes)
+    if (word.name == name) return word.value;
+  return std::nullopt;
+}
+
+std::optional<Tamper::Kind> tamper_from_name(std::string_view name) {
+  for (const auto& word : kTampers)
+    if (word.name == name) return word.value;
+  return std::nullopt;
+}
+
+Result<Suite> parse_suite(std::string_view toml, std::string_view source_name) {
+  SAVEGATE_TRY(faults::TomlDocument document, faults::parse_toml(toml, source_name));
+  TomlReader root = document.root();
+  Suite suite;
+  suite.name = root.required_string("name");
+  suite.summary = root.required_string("summary");
+  const int world = static_cast<int>(root.integer("world", 2, 1, 4096));
+  const auto seed = static_cast<std::uint64_t>(root.integer("seed", 1, 0, INT64_MAX));
+  for (TomlReader& table : root.tables("scenario"))
+    suite.scenarios.push_back(read_scenario(table, suite, world, seed));
+  SAVEGATE_CHECK(root.finish());
+  for (std::size_t i = 0; i < suite.scenarios.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (suite.scenarios[i].name == suite.scenarios[j].name)
+        return fail(invalid(suite.scenarios[i].source + ": the scenario `" +
+                            suite.scenarios[i].name + "` is already defined at " +
+                            suite.scenarios[j].source));
+  return suite;
+}
+
+Result<Suite> load_suite(const std::string& toml_path) {
+  std::ifstream file(toml_path);
+  if (!file) return fail(invalid("cannot read the suite", toml_path));
+  std::ostringstream text;
+  text << file.rdbuf();
+  return parse_suite(text.str(), toml_path);
+}
+
+}  // namespace savegate::harness

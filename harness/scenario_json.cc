@@ -1,0 +1,124 @@
+// The resolved scenario in the store: what was run, not how it was generated.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/scenario.h"
+
+namespace savegate::harness {
+namespace {
+
+using nlohmann::json;
+
+json to_json(const faults::Amount& amount) {
+  if (amount.share) return fmt::format("{}%", *amount.share * 100);
+  return amount.bytes;
+}
+
+faults::Amount amount_from(const json& value) {
+  faults::Amount amount;
+  if (value.is_string())
+    amount.share = std::stod(value.get<std::string>()) / 100;
+  else
+    amount.bytes = value.get<std::uint64_t>();
+  return amount;
+}
+
+json to_json(const Tamper& tamper) {
+  json object = {{"kind", tamper_name(tamper.kind)},
+                 {"role", faults::role_name(tamper.role)},
+                 {"rank", tamper.rank},
+                 {"path", tamper.path},
+                 {"at", to_json(tamper.at)}};
+  if (tamper.other_rank) object["other_rank"] = *tamper.other_rank;
+  return object;
+}
+
+Tamper tamper_from(const json& object) {
+  Tamper tamper;
+  tamper.kind =
+      tamper_from_name(object.at("kind").get<std::string>()).value_or(Tamper::Kind::kRemove);
+  tamper.role =
+      faults::role_from_name(object.at("role").get<std::string>()).value_or(faults::Role::kNone);
+  tamper.rank = object.at("rank");
+  tamper.path = object.at("path");
+  tamper.at = amount_from(object.at("at"));
+  if (object.contains("other_rank")) tamper.other_rank = object.at("other_rank").get<int>();
+  return tamper;
+}
+
+json to_json(const LifeSpec& life) {
+  json tampers = json::array();
+  for (const Tamper& tamper : life.tamper) tampers.push_back(to_json(tamper));
+  return {{"until", life.until},
+          {"plan", faults::print_plan(life.plan)},
+          {"env", life.env},
+          {"tamper", tampers},
+          {"no_progress_ns", life.no_progress_ns},
+          {"expect",
+           {{"outcome", outcome_name(life.expect.outcome)},
+            {"within_ns", life.expect.within_ns},
+            {"resumed", life.expect.resumed},
+            {"names", life.expect.names}}}};
+}
+
+Result<LifeSpec> life_from(const json& object) {
+  LifeSpec life;
+  life.until = object.at("until");
+  SAVEGATE_TRY(life.plan,
+               faults::parse_plan(object.at("plan").get<std::string>(), "scenario.json plan"));
+  life.env = object.at("env").get<std::map<std::string, std::string>>();
+  for (const json& tamper : object.at("tamper")) life.tamper.push_back(tamper_from(tamper));
+  life.no_progress_ns = object.at("no_progress_ns");
+  const json& expect = object.at("expect");
+  life.expect.outcome =
+      outcome_from_name(expect.at("outcome").get<std::string>()).value_or(Outcome::kAny);
+  life.expect.within_ns = expect.at("within_ns");
+  life.expect.resumed = expect.at("resumed").get<std::vector<std::string>>();
+  life.expect.names = expect.at("names");
+  return life;
+}
+
+}  // namespace
+
+std::string print_scenario(const Scenario& scenario) {
+  json lives = json::array();
+  for (const LifeSpec& life : scenario.lives) lives.push_back(to_json(life));
+  return json{{"suite", scenario.suite},
+              {"name", scenario.name},
+              {"summary", scenario.summary},
+              {"requirements", scenario.requirements},
+              {"world", scenario.world},
+              {"seed", scenario.seed},
+              {"variables", scenario.variables},
+              {"lives", lives},
+              {"source", scenario.source},
+              {"point", scenario.point}}
+      .dump(1);
+}
+
+Result<Scenario> scenario_from_json(std::string_view text) {
+  const json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (object.is_discarded()) return fail(invalid("scenario.json is no JSON"));
+  try {
+    Scenario scenario;
+    scenario.suite = object.at("suite");
+    scenario.name = object.at("name");
+    scenario.summary = object.at("summary");
+    scenario.requirements = object.at("requirements").get<std::vector<std::string>>();
+    scenario.world = object.at("world");
+    scenario.seed = object.at("seed");
+    scenario.variables = object.at("variables").get<std::map<std::string, std::string>>();
+    for (const json& life : object.at("lives")) {
+      SAVEGATE_TRY(LifeSpec spec, life_from(life));
+      scenario.lives.push_back(std::move(spec));
+    }
+    scenario.source = object.at("source");
+    scenario.point = object.at("point");
+    return scenario;
+  } catch (const json::exception& error) {
+    return fail(invalid(std::string("scenario.json: ") + error.what()));
+  }
+}
+
+}  // namespace savegate::harness

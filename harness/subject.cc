@@ -1,0 +1,77 @@
+#include "harness/subject.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "faults/toml.h"
+
+namespace savegate::harness {
+
+Result<Subject> load_subject(const std::string& toml_path) {
+  std::ifstream file(toml_path);
+  if (!file) return fail(invalid("cannot read the subject", toml_path));
+  std::ostringstream text;
+  text << file.rdbuf();
+  SAVEGATE_TRY(faults::TomlDocument document, faults::parse_toml(text.str(), toml_path));
+  faults::TomlReader root = document.root();
+
+  Subject subject;
+  subject.directory = std::filesystem::absolute(toml_path).parent_path().string();
+  subject.name = root.required_string("name");
+  subject.summary = root.string("summary");
+  subject.command = root.strings("command");
+  if (subject.command.empty()) root.error_at("command", "a subject needs a command");
+  subject.reader = root.strings("reader");
+  if (root.has("devices")) subject.devices = root.strings("devices");
+  for (std::int64_t world : root.integers("worlds"))
+    subject.worlds.push_back(static_cast<int>(world));
+  subject.on_save_failure = root.word("on_save_failure", {"exit", "continue"}, "exit");
+  if (auto layout = root.table("layout")) subject.layout = faults::read_layout(*layout);
+  subject.step_pattern = root.string("step_pattern");
+  subject.shards_per_rank = static_cast<int>(root.integer("shards_per_rank", 1, 0, 1 << 20));
+  if (auto claims = root.table("claims")) {
+    subject.claims.deterministic = claims->boolean("deterministic", false);
+    subject.claims.durable = claims->boolean("durable", false);
+    subject.claims.async = claims->boolean("async", false);
+    subject.claims.rotation = claims->boolean("rotation", false);
+    subject.claims.exports = claims->boolean("exports", false);
+    subject.claims.fallback = claims->boolean("fallback", false);
+  }
+  for (auto& [name, value] : root.string_map("variables")) subject.variables[name] = value;
+  if (auto needs = root.table("needs")) {
+    subject.needs_python = needs->strings("python");
+    subject.needs_gpu = needs->boolean("gpu", false);
+  }
+  SAVEGATE_CHECK(root.finish());
+  return subject;
+}
+
+Result<std::vector<std::string>> expand_command(const std::vector<std::string>& command,
+                                                const std::map<std::string, std::string>& values) {
+  std::vector<std::string> expanded;
+  for (const std::string& word : command) {
+    std::string out;
+    for (std::size_t at = 0; at < word.size();) {
+      const std::size_t close = word[at] == '{' ? word.find('}', at) : std::string::npos;
+      if (close == std::string::npos) {
+        out += word[at++];
+        continue;
+      }
+      const std::string name = word.substr(at + 1, close - at - 1);
+      const auto value = values.find(name);
+      if (value == values.end()) {
+        std::vector<std::string> known;
+        for (const auto& [key, unused] : values) known.push_back(key);
+        return fail(invalid("unknown variable {" + name + "} in the command `" + word + "`" +
+                            faults::did_you_mean(name, known)));
+      }
+      out += value->second;
+      at = close + 1;
+    }
+    expanded.push_back(std::move(out));
+  }
+  return expanded;
+}
+
+}  // namespace savegate::harness
