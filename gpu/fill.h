@@ -1,0 +1,33 @@
+// Deterministic fill: an element is known from (seed, name, index, step), so nothing is ever stored
+// to compare against, and every rank can compute any other rank's values.
+//
+// Floating-point elements are ordinary numbers below one, except that about one in 512 is a NaN
+// with a random payload, a negative zero or a denormal: what a save path that converts would lose.
+// Integers are random over their full range.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "gpu/tensor.h"
+
+namespace savegate::gpu {
+
+struct FillKey {
+  std::uint64_t seed = 0;
+  std::uint64_t name_hash = 0;  // name_hash("model.embed")
+  std::uint64_t step = 0;
+};
+
+std::uint64_t name_hash(std::string_view name);
+
+// A well-mixed 64-bit number for each (key, index): the counter-based generator itself.
+std::uint64_t random_bits(const FillKey& key, std::uint64_t index);
+
+// The bits of one element, in the low bits of the result.
+std::uint64_t element_bits(Dtype dtype, const FillKey& key, std::uint64_t index);
+
+// Host memory. `first_index` is the index of the view's first element in the whole tensor.
+void fill_host(const Tensor& tensor, const FillKey& key, std::uint64_t first_index);
+
+}  // namespace savegate::gpu
