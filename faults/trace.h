@@ -39,6 +39,7 @@ struct TraceRecord {
 
 class TraceWriter {
  public:
+  // A new file; one that is there already is never overwritten (EEXIST).
   static Result<std::unique_ptr<TraceWriter>> create(const std::string& path);
   ~TraceWriter();
   // Next tick. Thread-safe.
