@@ -1,0 +1,56 @@
+// Follows the event files and fired.jsonl of a life while it runs: is there progress, and when was
+// the first failure.
+//
+// It reads only what was appended since the last look, and parses only lines that can tell of a
+// failure; the whole of the evidence is parsed later, from the store.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/run/unique_fd.h"
+
+namespace savegate::harness {
+
+// New whole lines of a file that others append to. The file may not exist yet.
+class LineTail {
+ public:
+  explicit LineTail(std::string path) : path_(std::move(path)) {}
+  std::vector<std::string> read_new();
+
+ private:
+  std::string path_;
+  UniqueFd fd_;
+  std::string partial_;
+};
+
+class FailureWatch {
+ public:
+  FailureWatch(const std::string& events_directory, int world, const std::string& fired_path);
+  bool read_new();  // something was appended
+
+  std::uint64_t first_fault_ns() const {
+    return first_fault_ns_;
+  }  // a rule gave an error or killed
+  std::uint64_t first_report_ns() const { return first_report_ns_; }  // a rank said ok = false
+  std::uint64_t fired() const { return fired_; }
+  // A kill rule acted on the rank (or on the whole job).
+  bool killed_by_rule(int rank) const;
+
+ private:
+  void read_fired_line(const std::string& line);
+  void read_event_line(const std::string& line);
+
+  std::vector<LineTail> events_;
+  LineTail fired_tail_;
+  std::uint64_t first_fault_ns_ = 0;
+  std::uint64_t first_report_ns_ = 0;
+  std::uint64_t fired_ = 0;
+  bool job_killed_ = false;
+  std::vector<int> killed_ranks_;
+};
+
+std::string events_file(const std::string& events_directory, int rank);  // …/rank-0.jsonl
+
+}  // namespace savegate::harness

@@ -1,0 +1,112 @@
+#include "harness/run/tree_listing.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "harness/run/unique_fd.h"
+
+namespace savegate::harness {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLeaf = 4096;
+constexpr std::size_t kChunk = 256 * kLeaf;
+
+void append_little_endian(std::string& bytes, std::uint64_t value) {
+  for (int shift = 0; shift < 64; shift += 8) bytes += static_cast<char>((value >> shift) & 0xff);
+}
+
+std::string hex(const XXH128_canonical_t& digest) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const unsigned char byte : digest.digest) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+// Fills the buffer unless the file ends first, so that a leaf is never split.
+Result<std::size_t> read_full(int fd, std::vector<char>& buffer, const std::string& path) {
+  std::size_t filled = 0;
+  while (filled < buffer.size()) {
+    const ssize_t got = ::read(fd, buffer.data() + filled, buffer.size() - filled);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail(system_error("read", path));
+    if (got == 0) break;
+    filled += static_cast<std::size_t>(got);
+  }
+  return filled;
+}
+
+Result<FileEntry> describe(const fs::path& path, std::string name) {
+  FileEntry entry;
+  entry.path = std::move(name);
+  struct stat found {};
+  if (::lstat(path.c_str(), &found) != 0) return fail(system_error("stat", path));
+  if (S_ISDIR(found.st_mode)) {
+    entry.type = 'd';
+    return entry;
+  }
+  entry.size = static_cast<std::uint64_t>(found.st_size);
+  if (S_ISLNK(found.st_mode)) {
+    entry.type = 'l';
+    std::error_code error;
+    entry.digest = fs::read_symlink(path, error).string();
+    if (error) return fail(system_error("readlink", path, error.value()));
+    return entry;
+  }
+  if (S_ISREG(found.st_mode)) {
+    SAVEGATE_TRY(entry.digest, digest_file(path));
+  }
+  return entry;
+}
+
+}  // namespace
+
+Result<std::string> digest_file(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return fail(system_error("open", path));
+  struct stat found {};
+  if (::fstat(fd.get(), &found) != 0) return fail(system_error("stat", path));
+  const auto size = static_cast<std::size_t>(found.st_size);
+  std::vector<char> buffer(std::min(kChunk, size + kLeaf));
+  std::string leaves;
+  std::uint64_t length = 0;
+  while (true) {
+    SAVEGATE_TRY(const std::size_t filled, read_full(fd.get(), buffer, path));
+    for (std::size_t at = 0; at < filled; at += kLeaf) {
+      append_little_endian(leaves, XXH3_64bits(buffer.data() + at, std::min(kLeaf, filled - at)));
+    }
+    length += filled;
+    if (filled < buffer.size()) break;
+  }
+  append_little_endian(leaves, length);
+  XXH128_canonical_t root;
+  XXH128_canonicalFromHash(&root, XXH3_128bits(leaves.data(), leaves.size()));
+  return hex(root);
+}
+
+Result<std::vector<FileEntry>> list_tree(const std::string& root) {
+  std::vector<FileEntry> entries;
+  std::error_code error;
+  if (!fs::exists(root, error)) return entries;
+  for (auto at = fs::recursive_directory_iterator(root, error);
+       !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
+    SAVEGATE_TRY(FileEntry entry,
+                 describe(at->path(), at->path().lexically_relative(root).string()));
+    entries.push_back(std::move(entry));
+  }
+  if (error) return fail(system_error("readdir", root, error.value()));
+  std::sort(entries.begin(), entries.end(),
+            [](const FileEntry& a, const FileEntry& b) { return a.path < b.path; });
+  return entries;
+}
+
+}  // namespace savegate::harness

@@ -1,0 +1,19 @@
+// The files of a checkpoint tree as they lie on disk: path, size, tree digest.
+//
+// The digest is that of the contract: leaves are XXH3-64 of 4 KiB blocks (seed 0), the root is
+// XXH3-128 over the leaves (little endian) and the length, written as 32 hex digits.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "faults/status.h"
+#include "harness/evidence.h"
+
+namespace savegate::harness {
+
+Result<std::string> digest_file(const std::string& path);
+// Everything below `root`, in the order of paths. A root that is not there is an empty list.
+Result<std::vector<FileEntry>> list_tree(const std::string& root);
+
+}  // namespace savegate::harness
