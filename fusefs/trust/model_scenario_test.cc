@@ -1,0 +1,255 @@
+// A mount without a fault is the directory below it: a seeded random mix of a million operations on
+// both, where every return value, errno and byte must agree.
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "fusefs/trust/mounted_daemon.h"
+
+namespace savegate::fusefs {
+namespace {
+
+constexpr int kSlots = 16;                       // descriptors open at a time
+constexpr std::uint64_t kMaxSize = 256 * 1024;   // bytes of a file
+
+// What one operation gave: the same on both sides, or the mount is no mirror.
+struct Outcome {
+  long value = 0;
+  int error = 0;
+  std::string bytes;
+  bool operator==(const Outcome&) const = default;
+};
+
+Outcome outcome(long value) { return {value, value < 0 ? errno : 0, {}}; }
+
+// One directory with descriptors open in it. Both sides get the same calls.
+class Side {
+ public:
+  explicit Side(const std::string& root)
+      : root_(open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    slots_.fill(-1);
+  }
+  ~Side() {
+    for (int fd : slots_)
+      if (fd >= 0) close(fd);
+    close(root_);
+  }
+
+  int root() const { return root_; }
+  int slot(int index) const { return slots_[static_cast<std::size_t>(index)]; }
+
+  Outcome open_slot(int index, const std::string& name, int flags) {
+    int& fd = slots_[static_cast<std::size_t>(index)];
+    if (fd >= 0) close(fd);
+    fd = openat(root_, name.c_str(), flags | O_CLOEXEC, 0644);
+    return outcome(fd >= 0 ? 0 : -1);
+  }
+
+  Outcome close_slot(int index) {
+    int& fd = slots_[static_cast<std::size_t>(index)];
+    const Outcome result = outcome(close(fd));
+    fd = -1;
+    return result;
+  }
+
+ private:
+  int root_;
+  std::array<int, kSlots> slots_{};
+};
+
+Outcome attributes(const struct stat& stat) {
+  return {0, 0,
+          fmt::format("mode {:o} links {} size {}", stat.st_mode, S_ISDIR(stat.st_mode) ? 0 : stat.st_nlink,
+                      S_ISDIR(stat.st_mode) ? 0 : stat.st_size)};
+}
+
+Outcome list(int root, const std::string& name) {
+  const int fd = openat(root, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return outcome(fd);
+  DIR* directory = fdopendir(fd);
+  std::set<std::string> names;
+  while (const dirent* entry = readdir(directory)) names.insert(entry->d_name);
+  closedir(directory);
+  return {0, 0, fmt::format("{}", fmt::join(names, " "))};
+}
+
+Outcome read_at(int fd, std::uint64_t offset, std::size_t length) {
+  std::string bytes(length, '\0');
+  const ssize_t done = pread(fd, bytes.data(), length, static_cast<off_t>(offset));
+  Outcome result = outcome(done);
+  if (done >= 0) result.bytes = bytes.substr(0, static_cast<std::size_t>(done));
+  return result;
+}
+
+// Stores through a shared mapping and reads the same page back through read(2).
+Outcome store_mapped(int fd, std::uint64_t offset, char value) {
+  struct stat stat {};
+  if (fstat(fd, &stat) != 0) return outcome(-1);
+  if (static_cast<std::uint64_t>(stat.st_size) <= offset) return {0, 0, "beyond the end"};
+  const std::uint64_t page = offset & ~std::uint64_t{4095};
+  void* map = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(page));
+  if (map == MAP_FAILED) return outcome(-1);
+  static_cast<char*>(map)[offset - page] = value;
+  if (msync(map, 4096, MS_SYNC) != 0) return outcome(-1);
+  munmap(map, 4096);
+  return read_at(fd, page, 4096);
+}
+
+class Mirror {
+ public:
+  Mirror(const std::string& mounted, const std::string& plain, std::uint64_t seed)
+      : mounted_(mounted), plain_(plain), random_(seed) {}
+
+  // Does one random operation on both sides; false where they differ.
+  bool step() {
+    const int kind = pick(22);
+    const int index = pick(kSlots);
+    const std::string name = random_name();
+    const std::string other = random_name();
+    const std::uint64_t offset = static_cast<std::uint64_t>(pick(static_cast<int>(kMaxSize)));
+    const auto length = static_cast<std::size_t>(pick(pick(8) == 0 ? 65536 : 2048)) + 1;
+    const std::string payload = random_bytes(length);
+    const int flags = random_flags();
+    const bool open_slot = mounted_.slot(index) >= 0;
+    if (open_slot != (plain_.slot(index) >= 0)) return false;
+
+    const auto on = [&](Side& side) -> Outcome {
+      const int root = side.root();
+      const int fd = side.slot(index);
+      const auto at = static_cast<off_t>(offset);
+      switch (open_slot ? kind : 100 + kind) {
+        case 0: case 1: case 2: return outcome(pwrite(fd, payload.data(), length, at));
+        case 3: case 4: return read_at(fd, offset, length);
+        case 5: return outcome(write(fd, payload.data(), length));
+        case 6: return outcome(ftruncate(fd, at));
+        case 7: return outcome(fsync(fd));
+        case 8: return side.close_slot(index);
+        case 9: return outcome(lseek(fd, at, pick_whence(offset)));
+        case 10: return outcome(fallocate(fd, FALLOC_FL_KEEP_SIZE, at, static_cast<off_t>(length)));
+        case 11:
+          return outcome(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at,
+                                   static_cast<off_t>(length)));
+        case 12: return store_mapped(fd, offset, payload[0]);
+        case 13: {
+          struct stat stat {};
+          return fstat(fd, &stat) != 0 ? outcome(-1) : attributes(stat);
+        }
+        default: break;
+      }
+      switch (kind) {
+        case 0: case 1: case 2: case 3: return side.open_slot(index, name, flags);
+        case 4: return outcome(unlinkat(root, name.c_str(), 0));
+        case 5: case 6: return outcome(renameat(root, name.c_str(), root, other.c_str()));
+        case 7: return outcome(linkat(root, name.c_str(), root, other.c_str(), 0));
+        case 8: return outcome(symlinkat(other.c_str(), root, name.c_str()));
+        case 9: return outcome(mkdirat(root, name.c_str(), 0755));
+        case 10: return outcome(unlinkat(root, name.c_str(), AT_REMOVEDIR));
+        case 11: return outcome(fchmodat(root, name.c_str(), 0400 + (offset & 0377), 0));
+        case 12: return list(root, (offset & 1) != 0 ? "." : name);
+        case 13: {
+          std::string target(256, '\0');
+          const ssize_t done = readlinkat(root, name.c_str(), target.data(), target.size());
+          Outcome result = outcome(done);
+          if (done >= 0) result.bytes = target.substr(0, static_cast<std::size_t>(done));
+          return result;
+        }
+        case 14: return outcome(renameat2(root, name.c_str(), root, other.c_str(), RENAME_NOREPLACE));
+        case 15: return outcome(renameat2(root, name.c_str(), root, other.c_str(), RENAME_EXCHANGE));
+        case 16: return outcome(faccessat(root, name.c_str(), F_OK, 0));
+        default: {
+          struct stat stat {};
+          return fstatat(root, name.c_str(), &stat, AT_SYMLINK_NOFOLLOW) != 0 ? outcome(-1)
+                                                                              : attributes(stat);
+        }
+      }
+    };
+    const Outcome mounted = on(mounted_);
+    const Outcome plain = on(plain_);
+    remember(fmt::format("{} open {} slot {} `{}` `{}` flags {:o} offset {} length {}: mount {} {} "
+                         "plain {} {}",
+                         kind, open_slot, index, name, other, flags, offset, length, mounted.value,
+                         mounted.error, plain.value, plain.error));
+    return mounted == plain;
+  }
+
+  std::string history() const { return fmt::format("{}", fmt::join(history_, "\n")); }
+
+ private:
+  int pick(int below) { return static_cast<int>(random_() % static_cast<std::uint64_t>(below)); }
+
+  static int pick_whence(std::uint64_t offset) {
+    constexpr std::array<int, 4> kWhence = {SEEK_SET, SEEK_CUR, SEEK_END, SEEK_SET};
+    return kWhence[offset % kWhence.size()];
+  }
+
+  std::string random_name() {
+    static constexpr std::array<std::string_view, 4> kFolders = {"", "a/", "b/", "a/c/"};
+    return fmt::format("{}f{}", kFolders[static_cast<std::size_t>(pick(4))], pick(6));
+  }
+
+  int random_flags() {
+    static constexpr std::array<int, 6> kFlags = {O_RDWR | O_CREAT, O_RDWR,
+                                                  O_RDWR | O_CREAT | O_TRUNC,
+                                                  O_RDWR | O_CREAT | O_APPEND, O_RDONLY,
+                                                  O_RDWR | O_CREAT | O_EXCL};
+    return kFlags[static_cast<std::size_t>(pick(static_cast<int>(kFlags.size())))];
+  }
+
+  std::string random_bytes(std::size_t length) {
+    std::string bytes(length, '\0');
+    for (std::size_t at = 0; at < length; at += 8) {
+      const std::uint64_t word = random_();
+      std::memcpy(bytes.data() + at, &word, std::min<std::size_t>(8, length - at));
+    }
+    return bytes;
+  }
+
+  void remember(std::string line) {
+    history_.push_back(std::move(line));
+    if (history_.size() > 30) history_.pop_front();
+  }
+
+  Side mounted_;
+  Side plain_;
+  std::mt19937_64 random_;
+  std::deque<std::string> history_;
+};
+
+// SAVEGATE_MODEL_STEPS asks for another length, SAVEGATE_MODEL_SEED for another mix.
+std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+TEST(ModelTest, AMillionRandomOperationsAgreeWithThePlainDirectory) {
+  MountedDaemon daemon;
+  if (!daemon.available()) GTEST_SKIP() << daemon.why_not();
+  for (const std::string& root : {daemon.mount(), daemon.scratch()}) {
+    ASSERT_EQ(mkdir((root + "/a").c_str(), 0755), 0) << root;
+    ASSERT_EQ(mkdir((root + "/b").c_str(), 0755), 0) << root;
+    ASSERT_EQ(mkdir((root + "/a/c").c_str(), 0755), 0) << root;
+  }
+  const std::uint64_t seed = from_environment("SAVEGATE_MODEL_SEED", 1);
+  const std::uint64_t steps = from_environment("SAVEGATE_MODEL_STEPS", 1'000'000);
+  Mirror mirror(daemon.mount(), daemon.scratch(), seed);
+  for (std::uint64_t i = 0; i < steps; ++i)
+    ASSERT_TRUE(mirror.step()) << "seed " << seed << ", operation " << i << "\n" << mirror.history();
+}
+
+}  // namespace
+}  // namespace savegate::fusefs

@@ -1,0 +1,142 @@
+#include "harness/cli/catalog.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "faults/plan.h"
+#include "faults/toml.h"
+
+namespace savegate::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using harness::Scenario;
+using harness::Suite;
+
+std::vector<std::string> sorted(std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<std::vector<Scenario>> named_scenarios(const Catalog& catalog, const std::string& name) {
+  if (fs::path(name).filename() == "scenario.json") {
+    SAVEGATE_TRY(std::string text, read_file(name));
+    SAVEGATE_TRY(Scenario scenario, harness::scenario_from_json(text));
+    return std::vector<Scenario>{std::move(scenario)};
+  }
+  const std::vector<std::string> suites = catalog.suite_names();
+  const std::string head = name.substr(0, name.find('/'));
+  if (name.ends_with(".toml") || std::find(suites.begin(), suites.end(), name) != suites.end()) {
+    SAVEGATE_TRY(Suite suite, catalog.suite(name));
+    return std::move(suite.scenarios);
+  }
+
+  // "suite/scenario", or a scenario's name alone where only one suite has it.
+  std::vector<Scenario> found;
+  std::vector<std::string> known = suites;
+  for (const std::string& suite_name : suites) {
+    SAVEGATE_TRY(Suite suite, catalog.suite(suite_name));
+    for (Scenario& scenario : suite.scenarios) {
+      const std::string full = suite.name + "/" + scenario.name;
+      known.push_back(full);
+      if (full == name || scenario.name == name) found.push_back(std::move(scenario));
+    }
+  }
+  if (found.size() == 1) return found;
+  if (found.empty())
+    return fail(invalid("no suite or scenario `" + name + "`" + faults::did_you_mean(name, known) +
+                        "; `savegate list` shows all"));
+  return fail(invalid("`" + name + "` is the name of several scenarios; say " + found[0].suite + "/" +
+                      name + " or " + found[1].suite + "/" + name));
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return fail(system_error("open", path));
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (file.bad()) return fail(system_error("read", path));
+  return text.str();
+}
+
+Result<Catalog> find_catalog() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (error) return fail(system_error("readlink", "/proc/self/exe", error.value()));
+  const fs::path bin = program.parent_path();
+  // Installed: PREFIX/bin and PREFIX/share/savegate. Built: SOURCE/build*/bin and SOURCE/scenarios.
+  for (const fs::path& data :
+       {bin / "../share/savegate/scenarios", bin / "../../scenarios"}) {
+    if (fs::is_directory(data / "suites"))
+      return Catalog{bin.string(), fs::weakly_canonical(data).string()};
+  }
+  return fail(unavailable("the suites are neither in ../share/savegate/scenarios nor in "
+                          "../../scenarios beside the program; keep the program in its folder",
+                          program.string()));
+}
+
+std::vector<std::string> Catalog::suite_names() const {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(data + "/suites"))
+    if (entry.path().extension() == ".toml") names.push_back(entry.path().stem().string());
+  return sorted(std::move(names));
+}
+
+std::vector<std::string> Catalog::subject_names() const {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(data + "/subjects"))
+    if (fs::exists(entry.path() / "subject.toml")) names.push_back(entry.path().filename().string());
+  return sorted(std::move(names));
+}
+
+Result<Suite> Catalog::suite(const std::string& name_or_path) const {
+  if (name_or_path.ends_with(".toml")) return harness::load_suite(name_or_path);
+  return harness::load_suite(data + "/suites/" + name_or_path + ".toml");
+}
+
+Result<harness::Subject> Catalog::subject(const Options& options) const {
+  if (!options.command.empty()) {
+    harness::Subject subject;
+    subject.name = fs::path(options.command.front()).filename().string();
+    subject.summary = "a command without a subject.toml";
+    subject.directory = fs::current_path().string();
+    subject.command = options.command;
+    return subject;
+  }
+  if (options.subject.ends_with(".toml")) return harness::load_subject(options.subject);
+  const std::vector<std::string> names = subject_names();
+  if (std::find(names.begin(), names.end(), options.subject) == names.end())
+    return fail(invalid("no subject `" + options.subject + "`" +
+                        faults::did_you_mean(options.subject, names)));
+  return harness::load_subject(data + "/subjects/" + options.subject + "/subject.toml");
+}
+
+Result<std::vector<Scenario>> select_scenarios(const Catalog& catalog,
+                                               const std::vector<std::string>& names,
+                                               const Options& options) {
+  std::optional<std::uint64_t> timeout;
+  if (!options.timeout.empty()) {
+    SAVEGATE_TRY(timeout, faults::parse_duration(options.timeout));
+  }
+  std::vector<Scenario> selected;
+  for (const std::string& name : names) {
+    SAVEGATE_TRY(std::vector<Scenario> scenarios, named_scenarios(catalog, name));
+    for (Scenario& scenario : scenarios) {
+      if (options.world) scenario.world = *options.world;
+      if (options.seed) {
+        scenario.seed = *options.seed;
+        for (harness::LifeSpec& life : scenario.lives) life.plan.seed = *options.seed;
+      }
+      if (timeout)
+        for (harness::LifeSpec& life : scenario.lives) life.no_progress_ns = *timeout;
+      selected.push_back(std::move(scenario));
+    }
+  }
+  return selected;
+}
+
+}  // namespace savegate::cli

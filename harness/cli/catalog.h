@@ -1,0 +1,36 @@
+// The catalog: suites, subjects and negative controls that come with savegate, found beside the
+// program, or a file named by path.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "faults/status.h"
+#include "harness/cli/options.h"
+#include "harness/scenario.h"
+#include "harness/subject.h"
+
+namespace savegate::cli {
+
+struct Catalog {
+  std::string bin;                         // folder of savegate, savegate-fs and the reference subject
+  std::string data;                        // folder with suites/, subjects/, controls/
+
+  std::vector<std::string> suite_names() const;
+  std::vector<std::string> subject_names() const;
+
+  Result<harness::Suite> suite(const std::string& name_or_path) const;
+  Result<harness::Subject> subject(const Options& options) const;   // or a bare command
+};
+
+Result<Catalog> find_catalog();
+
+// "smoke", "smoke/clean", "clean", "my-suite.toml" or a scenario.json from a store, each in turn;
+// --world, --seed and --timeout applied.
+Result<std::vector<harness::Scenario>> select_scenarios(const Catalog& catalog,
+                                                        const std::vector<std::string>& names,
+                                                        const Options& options);
+
+Result<std::string> read_file(const std::string& path);
+
+}  // namespace savegate::cli

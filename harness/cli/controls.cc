@@ -1,0 +1,70 @@
+#include "harness/cli/controls.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "faults/toml.h"
+#include "harness/cli/catalog.h"
+#include "harness/evidence.h"
+
+namespace savegate::cli {
+namespace {
+
+const std::vector<std::string> kStoreChanges = {"empty-fired-records", "drop-provenance",
+                                                "alter-events"};
+
+Result<void> write_text(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << text;
+  file.close();
+  if (!file) return fail(system_error("write", path));
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<Control>> load_controls(const std::string& toml_path) {
+  auto text = read_file(toml_path);
+  if (!text) return fail(invalid("cannot read the negative controls", toml_path));
+  SAVEGATE_TRY(faults::TomlDocument document, faults::parse_toml(*text, toml_path));
+  faults::TomlReader root = document.root();
+  std::vector<Control> controls;
+  for (faults::TomlReader& table : root.tables("control")) {
+    Control control;
+    control.name = table.required_string("name");
+    control.breaks = table.required_string("breaks");
+    control.scenario = table.required_string("scenario");
+    control.arguments = table.strings("arguments");
+    if (table.has("store")) control.store = table.word("store", kStoreChanges, kStoreChanges.front());
+    control.caught_by = table.strings("caught_by");
+    if (control.caught_by.empty()) table.error_at("caught_by", "a control names who must catch it");
+    control.verdict = table.word("verdict", {"FAIL", "INVALID"}, "FAIL") == "FAIL"
+                          ? reports::Outcome::kFail
+                          : reports::Outcome::kInvalid;
+    controls.push_back(std::move(control));
+  }
+  SAVEGATE_CHECK(root.finish());
+  return controls;
+}
+
+Result<void> alter_store(const std::string& change, const std::string& scenario_directory) {
+  if (change == "drop-provenance") {
+    // Rewritten together with the manifest: H4 must notice by itself, not H5 for it.
+    SAVEGATE_CHECK(write_text(scenario_directory + "/provenance.json", "{}\n"));
+    return harness::write_manifest(scenario_directory);
+  }
+  if (change == "empty-fired-records") {
+    SAVEGATE_CHECK(write_text(scenario_directory + "/life-1/fired.jsonl", ""));
+    return harness::write_manifest(scenario_directory);
+  }
+  if (change == "alter-events") {
+    const std::string path = scenario_directory + "/life-1/events/rank-0.jsonl";
+    SAVEGATE_TRY(std::string text, read_file(path));
+    const std::size_t at = text.find("\"changed\":true");
+    if (at == std::string::npos) return fail(internal_error("no update event to alter in " + path));
+    return write_text(path, text.replace(at, 14, "\"changed\":null"));
+  }
+  return fail(internal_error("unknown change to the store: " + change));
+}
+
+}  // namespace savegate::cli

@@ -1,0 +1,110 @@
+// savegate: the command line.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <functional>
+
+#include "harness/cli/commands.h"
+
+namespace savegate::cli {
+namespace {
+
+// Everything after `--` is the command under test.
+std::vector<std::string> split_command(int& argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]) != "--") continue;
+    std::vector<std::string> command(argv + i + 1, argv + argc);
+    argc = i;
+    return command;
+  }
+  return {};
+}
+
+int main_checked(int argc, char** argv) {
+  Options options;
+  options.command = split_command(argc, argv);
+
+  CLI::App app("savegate runs a real save path on real ranks over a file system that lies on command,\n"
+               "kills it anywhere, starts it again, and proves from evidence what it did.");
+  app.name("savegate");
+  app.set_version_flag("--version", SAVEGATE_VERSION);
+  app.require_subcommand(1);
+  app.footer("Exit status: 0 all passed, 1 a scenario failed, 2 wrong usage or configuration,\n"
+             "3 the environment cannot, 4 nothing was proven, 5 savegate's own error, 130 interrupted.");
+  std::function<int()> chosen;
+
+  std::vector<std::string> names;
+  CLI::App* run = app.add_subcommand("run", "run suites or scenarios against a save path");
+  run->add_option("names", names, "suites, scenarios, *.toml files, or a stored scenario.json")
+      ->required();
+  add_options(*run, options);
+  run->footer("Examples:\n"
+              "  savegate run smoke\n"
+              "  savegate run kill-sweep --world 4\n"
+              "  savegate run enospc/marker --seed 7 --store /tmp/store\n"
+              "  savegate run smoke -- ./my-save-path --some flag");
+  run->callback([&] { chosen = [&] { return run_command(names, options); }; });
+
+  std::string directory;
+  CLI::App* judge = app.add_subcommand("judge", "judge a stored run again, from its evidence alone");
+  judge->add_option("run", directory, "a run in the store, or one scenario's folder in it")->required();
+  judge->footer("Example:\n  savegate judge store/latest");
+  judge->callback([&] { chosen = [&] { return judge_command(directory); }; });
+
+  std::string what = "suites";
+  CLI::App* list = app.add_subcommand("list", "show suites, scenarios, subjects or oracles");
+  list->add_option("what", what)
+      ->check(CLI::IsMember({"suites", "scenarios", "subjects", "requirements", "controls"}))
+      ->capture_default_str();
+  list->callback([&] { chosen = [&] { return list_command(what); }; });
+
+  std::string backing;
+  std::string mount_point;
+  std::string plan;
+  std::string control;
+  CLI::App* mount = app.add_subcommand("mount", "mount the faulty file system for use by hand");
+  mount->add_option("backing", backing, "folder that holds the files")->required();
+  mount->add_option("mountpoint", mount_point, "folder to mount on")->required();
+  mount->add_option("--plan", plan, "fault plan (TOML) to arm at once");
+  mount->add_option("--control", control, "control socket; default: one that `savegate ctl` finds");
+  mount->footer("Stays in the foreground; Ctrl-C unmounts.\n"
+                "Example:\n  savegate mount /data/checkpoints /mnt/faulty --plan full-disk.toml");
+  mount->callback(
+      [&] { chosen = [&] { return mount_command(backing, mount_point, plan, control); }; });
+
+  std::string target;
+  std::vector<std::string> words;
+  CLI::App* ctl = app.add_subcommand("ctl", "talk to a mounted faulty file system");
+  ctl->add_option("mount", target, "mount point or control socket")->required();
+  ctl->add_option("words", words,
+                  "status | statistics | arm PLAN.toml | disarm | release [RULE] | fired | "
+                  "mark RANK KIND NAME | stop")
+      ->required();
+  ctl->footer("Example:\n  savegate ctl /mnt/faulty arm full-disk.toml");
+  ctl->callback([&] { chosen = [&] { return ctl_command(target, words); }; });
+
+  CLI::App* doctor =
+      app.add_subcommand("doctor", "say for each thing savegate needs whether it is there");
+  doctor->add_option("--store", options.store, "folder of all runs")->capture_default_str();
+  doctor->callback([&] { chosen = [&] { return doctor_command(options.store); }; });
+
+  std::string controls;
+  CLI::App* selftest = app.add_subcommand(
+      "selftest", "show that each oracle catches a save path that is broken in its way");
+  selftest->add_option("names", names, "controls to run; default: all");
+  selftest->add_option("--controls", controls, "file of negative controls, in place of savegate's own");
+  add_options(*selftest, options);
+  selftest->callback(
+      [&] { chosen = [&] { return selftest_command(controls, names, options); }; });
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kPassed : kUsage;
+  }
+  return chosen();
+}
+
+}  // namespace
+}  // namespace savegate::cli
+
+int main(int argc, char** argv) { return savegate::cli::main_checked(argc, argv); }

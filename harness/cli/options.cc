@@ -1,0 +1,43 @@
+#include "harness/cli/options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+namespace savegate::cli {
+
+void add_options(CLI::App& command, Options& options) {
+  command.add_option("--subject", options.subject, "the save path under test")->capture_default_str();
+  command.add_option("--world", options.world, "ranks, in place of the scenario's own number")
+      ->check(CLI::Range(1, 4096));
+  command.add_option("--device", options.device, "where tensors live")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+  command.add_option("--store", options.store, "folder of all runs")->capture_default_str();
+  command.add_option("--seed", options.seed, "seed of every random choice");
+  command.add_option("--backing", options.backing,
+                     "folder, on the file system to be tested, that the faulty mount stores into");
+  command.add_option("--keep", options.keep, "checkpoint trees that stay in the store")
+      ->check(CLI::IsMember({"failed", "all", "none"}))
+      ->capture_default_str();
+  command.add_option("--junit", options.junit, "also write the JUnit report here");
+  command.add_option("--timeout", options.timeout,
+                     "end a life after so long without progress of any rank, such as 60s");
+  command.add_option("--jobs", options.jobs, "scenarios at the same time")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+}
+
+int report_error(const Status& status) {
+  fmt::print(stderr, "savegate: {}\n", status.to_string());
+  switch (status.code) {
+    case Code::kInvalid: return kUsage;
+    case Code::kUnavailable: return kEnvironment;
+    case Code::kSystem:
+    case Code::kInternal: return kOwnError;
+  }
+  return kOwnError;
+}
+
+}  // namespace savegate::cli
