@@ -72,6 +72,7 @@ struct Event {
   std::map<std::string, std::string> versions;            // hello
   // memory: bytes by name; absent or JSON null means not obtained. A 0 is a measured 0.
   std::map<std::string, std::optional<std::uint64_t>> memory;
+  int line = 0;                           // of the log that it was read from; not written
 };
 
 struct EventLog {

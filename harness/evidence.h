@@ -15,6 +15,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "faults/fired.h"
@@ -48,7 +49,10 @@ struct FileEntry {
   std::string digest;                      // of a file: 32 hex digits; of a link: its target
 };
 
-// One checkpoint on disk as a fresh process of the subject's reader sees it, one JSON line each.
+// One checkpoint on disk as a fresh process of the subject's reader sees it, one JSON line each:
+//
+//   {"path":"step_2","step":2,"complete":true,"announced":true,"error":"",
+//    "items":[[0,{"name":"layer.0.weight","kind":"parameter",…}]]}
 struct Checkpoint {
   std::string path;                        // below the root
   std::int64_t step = 0;
@@ -87,6 +91,14 @@ struct Life {
   faults::Trace trace;
   std::vector<Checkpoint> checkpoints;     // after the life
 };
+
+// The names that provenance.json must carry (H4). A value that could not be had is "not obtained".
+inline constexpr std::string_view kProvenanceNames[] = {
+    "command",          "command.digest",     "executable",      "executable.digest",
+    "executable.digest.end", "files.digest",  "git.revision",    "git.dirty",
+    "savegate.version", "scenario.digest",    "plan.digest",     "seed",
+    "kernel",           "backing.filesystem", "backing.options", "gpu",
+    "driver",           "cuda",               "nccl",            "environment"};
 
 struct Evidence {
   Scenario scenario;

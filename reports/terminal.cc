@@ -1,0 +1,183 @@
+#include "reports/terminal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace savegate::reports {
+namespace {
+
+// A sweep that fails everywhere says the same thing hundreds of times; the store has them all.
+constexpr std::size_t kFailuresShownPerSweep = 5;
+constexpr std::size_t kEvidenceShown = 8;
+
+struct Sweep {
+  std::vector<const ScenarioResult*> points;  // one without a point is no sweep
+  const Coverage* coverage = nullptr;
+};
+
+std::string word(Outcome outcome, bool colour) {
+  const std::string padded = fmt::format("{:<8}", outcome_name(outcome));
+  if (!colour) return padded;
+  switch (outcome) {
+    case Outcome::kPass:
+      return "\033[32m" + padded + "\033[0m";
+    case Outcome::kFail:
+      return "\033[1;31m" + padded + "\033[0m";
+    case Outcome::kInvalid:
+      return "\033[1;33m" + padded + "\033[0m";
+    case Outcome::kSkip:
+      return "\033[2m" + padded + "\033[0m";
+  }
+  return padded;
+}
+
+std::string full_name(const ScenarioResult& result) {
+  return result.suite.empty() ? result.scenario : result.suite + "/" + result.scenario;
+}
+
+std::uint64_t hits(const ScenarioResult& result) {
+  std::uint64_t sum = 0;
+  for (const FiredCount& fired : result.fired) sum += fired.hits;
+  return sum;
+}
+
+std::string line(Outcome outcome, const std::string& name, const Measurement& seconds,
+                 std::uint64_t fired, bool colour) {
+  std::string out = word(outcome, colour) + " " + name;
+  out += seconds ? fmt::format("  {:.1f} s", *seconds) : "  time not obtained";
+  if (fired > 0) out += fmt::format("  fired {}", fired);
+  return out + "\n";
+}
+
+std::string render_sweep(const Sweep& sweep, bool colour) {
+  Outcome worst = Outcome::kSkip;
+  std::uint64_t fired = 0;
+  Measurement seconds = 0;
+  std::vector<Verdict> outcomes;
+  for (const ScenarioResult* point : sweep.points) {
+    outcomes.push_back(
+        {.requirement = "", .outcome = point->outcome, .summary = "", .evidence = {}});
+    fired += hits(*point);
+    if (seconds && point->seconds) {
+      *seconds += *point->seconds;
+    } else {
+      seconds.reset();
+    }
+  }
+  worst = overall(outcomes);
+  const std::string tried =
+      sweep.coverage != nullptr
+          ? fmt::format("{}/{} points", sweep.coverage->tried, sweep.coverage->known)
+          : fmt::format("{} points tried, number known not obtained", sweep.points.size());
+  return line(worst, full_name(*sweep.points.front()) + "  " + tried, seconds, fired, colour);
+}
+
+bool needs_paragraph(const ScenarioResult& result) {
+  return result.outcome == Outcome::kFail || result.outcome == Outcome::kInvalid;
+}
+
+std::string render_verdict(const Verdict& verdict, const TerminalOptions& options) {
+  std::string out;
+  const auto rule = options.rules.find(verdict.requirement);
+  out += fmt::format("  {} {}{}\n", outcome_name(verdict.outcome), verdict.requirement,
+                     rule == options.rules.end() ? "" : ": " + rule->second);
+  out += "    seen: " + verdict.summary + "\n";
+  const std::size_t shown = std::min(verdict.evidence.size(), kEvidenceShown);
+  for (std::size_t i = 0; i < shown; ++i) out += "      " + verdict.evidence[i] + "\n";
+  if (shown < verdict.evidence.size()) {
+    out +=
+        fmt::format("      … and {} more lines in result.json\n", verdict.evidence.size() - shown);
+  }
+  return out;
+}
+
+// Scenarios and sweeps in the order in which they were run.
+std::vector<Sweep> in_order(const RunRecord& run) {
+  std::vector<Sweep> sweeps;
+  std::map<std::string, std::size_t> by_name;
+  for (const ScenarioResult& result : run.scenarios) {
+    const std::string name = full_name(result);
+    const auto known = by_name.find(name);
+    if (!result.point.empty() && known != by_name.end()) {
+      sweeps[known->second].points.push_back(&result);
+      continue;
+    }
+    Sweep sweep{.points = {&result}, .coverage = nullptr};
+    if (!result.point.empty()) {
+      by_name.emplace(name, sweeps.size());
+      for (const Coverage& coverage : run.coverage) {
+        if (coverage.scenario == result.scenario || coverage.scenario == name) {
+          sweep.coverage = &coverage;
+        }
+      }
+    }
+    sweeps.push_back(std::move(sweep));
+  }
+  return sweeps;
+}
+
+std::string counts(const RunRecord& run) {
+  std::map<Outcome, std::size_t> by_outcome;
+  for (const ScenarioResult& result : run.scenarios) ++by_outcome[result.outcome];
+  std::string out =
+      fmt::format("{} run: {} passed", run.scenarios.size(), by_outcome[Outcome::kPass]);
+  out += fmt::format(", {} failed, {} invalid", by_outcome[Outcome::kFail],
+                     by_outcome[Outcome::kInvalid]);
+  if (by_outcome[Outcome::kSkip] > 0)
+    out += fmt::format(", {} skipped", by_outcome[Outcome::kSkip]);
+  return out;
+}
+
+}  // namespace
+
+std::string render_scenario(const ScenarioResult& result, bool colour) {
+  std::string name = full_name(result);
+  if (!result.point.empty()) name += " [" + result.point + "]";
+  return line(result.outcome, name, result.seconds, hits(result), colour);
+}
+
+std::string render_failure(const ScenarioResult& result, const TerminalOptions& options) {
+  std::string out = render_scenario(result, options.colour);
+  if (!result.summary.empty()) out += "  " + result.summary + "\n";
+  for (const Outcome outcome : {Outcome::kFail, Outcome::kInvalid}) {
+    for (const Verdict& verdict : result.verdicts) {
+      if (verdict.outcome == outcome) out += render_verdict(verdict, options);
+    }
+  }
+  std::string where = options.store;
+  if (!where.empty() && !result.directory.empty()) where += "/";
+  where += result.directory;
+  if (!where.empty()) out += "  evidence: " + where + "\n";
+  if (!result.repeat.empty()) out += "  repeat:   " + result.repeat + "\n";
+  return out;
+}
+
+std::string render_run(const RunRecord& run, const TerminalOptions& options) {
+  std::string lines;
+  std::string paragraphs;
+  for (const Sweep& sweep : in_order(run)) {
+    const bool is_sweep = !sweep.points.front()->point.empty();
+    lines += is_sweep ? render_sweep(sweep, options.colour)
+                      : render_scenario(*sweep.points.front(), options.colour);
+    std::size_t failures = 0;
+    for (const ScenarioResult* point : sweep.points) {
+      if (!needs_paragraph(*point)) continue;
+      if (++failures <= kFailuresShownPerSweep)
+        paragraphs += fmt::format("\n{}", render_failure(*point, options));
+    }
+    if (failures > kFailuresShownPerSweep) {
+      paragraphs +=
+          fmt::format("\n… and {} more points of {} that did not pass, all in the store\n",
+                      failures - kFailuresShownPerSweep, full_name(*sweep.points.front()));
+    }
+  }
+  std::string out = lines + paragraphs + "\n" + counts(run);
+  if (run.seconds) out += fmt::format(" in {:.1f} s", *run.seconds);
+  if (run.scenarios.empty()) out += " (nothing ran, so nothing was proven)";
+  out += "\n";
+  if (!options.store.empty()) out += "store: " + options.store + "\n";
+  return out;
+}
+
+}  // namespace savegate::reports
