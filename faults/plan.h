@@ -30,34 +30,28 @@ struct Range {  // half open: [from, to)
   bool operator==(const Range&) const = default;
 };
 
-// What the count of `nth`, `every` and `after_bytes` is kept by.
-enum class CountPer : std::uint8_t {
-  kRank,
-  kFile,
-  kRule
-};  // TOML: per = "rank" (default) | "file" | "rule"
+// What the count of `nth`, `every` and `after_bytes` is kept by (TOML: per = "rank", the default).
+enum class CountPer : std::uint8_t { kRank, kFile, kRule };
 
+// What a rule asks of an operation; all that is given must hold.
 struct Match {
   std::uint64_t ops = 0;  // bit set of Op; 0: any but lookup, getattr, release and phase
   std::string path;       // glob, "" any
   std::optional<Role> role;
   std::optional<bool> temporary;
-  std::vector<int> ranks;  // empty: any caller, also one without a rank
-  std::vector<Relation>
-      relations;  // TOML: process = "main" | "thread" | "child", or a list; empty: any
+  std::vector<int> ranks;           // empty: any caller, also one without a rank
+  std::vector<Relation> relations;  // TOML: process = "main" | "thread" | "child"; empty: any
   std::vector<int> lives;
   std::optional<int> attempt;
-  std::string phase;            // glob on the caller's phase; "save 2" also matches "save 2/commit"
-  std::optional<Range> offset;  // the operation's first byte lies in it
-  std::optional<Range> size;    // bytes asked
-  std::optional<std::uint64_t> nth;  // 1 is the first matching operation
-  std::optional<std::uint64_t> every;
+  std::string phase;                   // glob; "save 2" also matches "save 2/commit"
+  std::optional<Range> offset;         // the operation's first byte lies in it
+  std::optional<Range> size;           // bytes asked
+  std::optional<std::uint64_t> nth;    // 1 is the first matching operation
+  std::optional<std::uint64_t> every;  // each so-manieth, from `nth` on if that is given
   CountPer per = CountPer::kRank;
-  std::optional<std::uint64_t>
-      after_bytes;  // matches once so many bytes of matching operations went by
-  std::optional<double>
-      probability;    // decided from (seed, rule, rank, the rank's own operation count)
-  bool once = false;  // at most one hit in a life
+  std::optional<std::uint64_t> after_bytes;  // once matching operations asked for so many bytes
+  std::optional<double> probability;  // from (seed, rule, rank, the rank's own operation count)
+  bool once = false;                  // at most one hit in a life
   bool operator==(const Match&) const = default;
 };
 
@@ -72,49 +66,57 @@ enum class When : std::uint8_t { kBefore, kMiddle, kAfter };
 enum class LateAt : std::uint8_t { kFsync, kClose };
 enum class KillTarget : std::uint8_t { kRank, kChild, kJob };
 enum class Corruption : std::uint8_t { kFlip, kZero };
-enum class CorruptOn : std::uint8_t {
-  kIn,
-  kOut
-};  // written to the backing file / returned to the reader
+// Written to the backing file, or returned to the reader.
+enum class CorruptOn : std::uint8_t { kIn, kOut };
 
+// TOML: errno = "ENOSPC", after = "64KiB", late = "fsync". With `late` the operation succeeds, and
+// the next fsync or close of the file gets the error.
 struct ErrnoAction {
   int error = 0;
   std::optional<Amount> after;
   std::optional<LateAt> late;
   bool operator==(const ErrnoAction&) const = default;
 };
+// TOML: short = "50%"
 struct ShortAction {
   Amount bytes;
   bool operator==(const ShortAction&) const = default;
-};  // TOML: short = "50%"
+};
+// TOML: delay = "200ms"
 struct DelayAction {
   std::uint64_t nanoseconds = 0;
   bool operator==(const DelayAction&) const = default;
-};  // delay = "200ms"
+};
+// TOML: hang = true; until released
 struct HangAction {
   bool operator==(const HangAction&) const = default;
-};  // hang = true; until released
+};
+// TOML: kill = "SIGKILL", when = "middle", at = "50%", target = "rank"
 struct KillAction {
   int signal = 9;
   When when = When::kBefore;
-  Amount at;
+  Amount at;  // only for kMiddle
   KillTarget target = KillTarget::kRank;
   bool operator==(const KillAction&) const = default;
 };
+// TOML: corrupt = "flip", on = "in", at = "50%", length = 1
 struct CorruptAction {
   Corruption kind = Corruption::kFlip;
   CorruptOn on = CorruptOn::kIn;
   Amount at;
-  std::uint64_t length = 1;
+  std::uint64_t length = 1;  // bytes
   bool operator==(const CorruptAction&) const = default;
-};  // corrupt = "flip", on = "in", at = "50%", length = 1
+};
+// TOML: lie = true; success, nothing done
 struct LieAction {
   bool operator==(const LieAction&) const = default;
-};  // lie = true: success, nothing done
+};
 using Action = std::variant<ErrnoAction, ShortAction, DelayAction, HangAction, KillAction,
                             CorruptAction, LieAction>;
-std::string to_string(
-    const Action& action);  // "errno ENOSPC after 65536", "kill SIGKILL middle 50% rank"
+// "errno ENOSPC after 65536", "kill SIGKILL middle 50% rank"
+std::string to_string(const Action& action);
+// op = "write", rank = 1
+std::string to_string(const Match& match);
 
 struct Rule {
   std::string name;  // unique in the plan; made from match and action where not given
@@ -144,6 +146,21 @@ struct Plan {
 Result<Plan> parse_plan(std::string_view toml, std::string_view source_name);
 std::string print_plan(const Plan& plan);
 
+// Parts of a plan that stand in another TOML file, as in a scenario's life:
+//   rules   = [{ match = { rank = 1 }, action = { errno = "ENOSPC" } }]
+//   budgets = [{ limit = "1GiB" }]
+// Errors are kept by the reader. read_plan() reads both lists and sees to it that every name is
+// there once: a name that was not given gets a number where needed, one given twice is an error.
+class TomlReader;
+Plan read_plan(TomlReader& table, std::string_view rules_key, std::string_view budgets_key);
+Rule read_rule(TomlReader& table);
+BudgetSpec read_budget(TomlReader& table);
+Action read_action(TomlReader& table);
+
+// The operations on which the rule can act at all: what `op` says, less what the action cannot do
+// (a lie about read, a short rename). Bit set of Op.
+std::uint64_t acting_ops(const Match& match, const Action& action);
+
 // One [[rule]], [[budget]] or action table, also where they stand inside a scenario's life. Errors
 // are kept by the reader.
 class TomlReader;
@@ -155,5 +172,14 @@ Action read_action(TomlReader& table);
 Result<std::uint64_t> parse_bytes(std::string_view text);
 Result<std::uint64_t> parse_duration(std::string_view text);
 Result<Amount> parse_amount(std::string_view text);
+// The shortest spellings that parse to the same: "64KiB", "200ms", "12.5%".
+std::string print_bytes(std::uint64_t bytes);
+std::string print_duration(std::uint64_t nanoseconds);
+std::string print_amount(const Amount& amount);
+// Bytes of an operation of `length` bytes; never more than these.
+std::uint64_t bytes_of(const Amount& amount, std::uint64_t length);
+
+std::string signal_name(int signal);  // "SIGKILL"; "signal 40" for a number that has no name here
+std::optional<int> signal_from_name(std::string_view name);
 
 }  // namespace savegate::faults

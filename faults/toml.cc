@@ -123,9 +123,7 @@ bool TomlReader::has(std::string_view key) const { return node_->table->contains
 
 std::string TomlReader::required_string(std::string_view key) {
   if (node_->ask(key) == nullptr) {
-    node_->keep(at_position(node_->document->source_name, node_->table->source(),
-                            fmt::format("missing key `{}` {}", key, node_->place())),
-                /*missing_key=*/true);
+    error_missing(fmt::format("missing key `{}` {}", key, node_->place()));
     return "";
   }
   return string(key);
@@ -308,6 +306,11 @@ std::vector<std::pair<std::string, std::string>> TomlReader::string_map(std::str
 
 void TomlReader::error_at(std::string_view key, std::string text) {
   node_->error(node_->position_of(key), std::move(text));
+}
+
+void TomlReader::error_missing(std::string text) {
+  node_->keep(at_position(node_->document->source_name, node_->table->source(), std::move(text)),
+              /*missing_key=*/true);
 }
 
 std::string TomlReader::position(std::string_view key) const {

@@ -1,0 +1,243 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <bit>
+
+#include "faults/plan.h"
+
+namespace savegate::faults {
+namespace {
+
+std::string quoted(std::string_view text) {
+  std::string out(1, '"');
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20 || byte == 0x7f) {
+      out += fmt::format("\\u{:04X}", byte);
+    } else {
+      out += c;
+    }
+  }
+  out += '"';
+  return out;
+}
+
+// One word or number, or a list of them.
+std::string one_or_list(const std::vector<std::string>& items) {
+  return items.size() == 1 ? items.front() : fmt::format("[{}]", fmt::join(items, ", "));
+}
+
+std::string numbers(const std::vector<int>& values) {
+  std::vector<std::string> items;
+  for (int value : values) items.push_back(std::to_string(value));
+  return one_or_list(items);
+}
+
+std::vector<std::string> op_words(std::uint64_t ops) {
+  for (OpClass op_class_ : {OpClass::kData, OpClass::kMetadata, OpClass::kSync, OpClass::kQuery}) {
+    std::uint64_t all = 0;
+    for (int i = 0; i < kOpCount; ++i) {
+      const auto op = static_cast<Op>(i);
+      if (op_class(op) == op_class_) all |= op_bit(op);
+    }
+    if (ops == all) return {std::string(op_class_name(op_class_))};
+  }
+  std::vector<std::string> words;
+  for (; ops != 0; ops &= ops - 1) {
+    words.emplace_back(op_name(static_cast<Op>(std::countr_zero(ops))));
+  }
+  return words;
+}
+
+std::string_view process_word(Relation relation) {
+  return relation == Relation::kProcess ? "main" : relation_name(relation);
+}
+
+std::string range(const Range& range) {
+  if (range.to == UINT64_MAX) return fmt::format("[{}]", quoted(print_bytes(range.from)));
+  return fmt::format("[{}, {}]", quoted(print_bytes(range.from)), quoted(print_bytes(range.to)));
+}
+
+std::string_view per_word(CountPer per) {
+  switch (per) {
+    case CountPer::kRank:
+      return "rank";
+    case CountPer::kFile:
+      return "file";
+    case CountPer::kRule:
+      return "rule";
+  }
+  return "";
+}
+
+std::string_view when_word(When when) {
+  switch (when) {
+    case When::kBefore:
+      return "before";
+    case When::kMiddle:
+      return "middle";
+    case When::kAfter:
+      return "after";
+  }
+  return "";
+}
+
+std::string_view target_word(KillTarget target) {
+  switch (target) {
+    case KillTarget::kRank:
+      return "rank";
+    case KillTarget::kChild:
+      return "child";
+    case KillTarget::kJob:
+      return "job";
+  }
+  return "";
+}
+
+std::string_view late_word(LateAt late) { return late == LateAt::kFsync ? "fsync" : "close"; }
+std::string_view corruption_word(Corruption kind) {
+  return kind == Corruption::kFlip ? "flip" : "zero";
+}
+std::string_view on_word(CorruptOn on) { return on == CorruptOn::kIn ? "in" : "out"; }
+
+using Entries = std::vector<std::string>;
+
+void add(Entries& entries, std::string_view key, std::string_view value) {
+  entries.push_back(fmt::format("{} = {}", key, value));
+}
+
+Entries entries_of(const Match& match) {
+  Entries entries;
+  if (match.ops != 0) {
+    std::vector<std::string> words;
+    for (const std::string& word : op_words(match.ops)) words.push_back(quoted(word));
+    add(entries, "op", one_or_list(words));
+  }
+  if (!match.path.empty()) add(entries, "path", quoted(match.path));
+  if (match.role) add(entries, "role", quoted(role_name(*match.role)));
+  if (match.temporary) add(entries, "temporary", *match.temporary ? "true" : "false");
+  if (!match.ranks.empty()) add(entries, "rank", numbers(match.ranks));
+  if (!match.relations.empty()) {
+    std::vector<std::string> words;
+    for (Relation relation : match.relations) words.push_back(quoted(process_word(relation)));
+    add(entries, "process", one_or_list(words));
+  }
+  if (!match.lives.empty()) add(entries, "life", numbers(match.lives));
+  if (match.attempt) add(entries, "attempt", std::to_string(*match.attempt));
+  if (!match.phase.empty()) add(entries, "phase", quoted(match.phase));
+  if (match.offset) add(entries, "offset", range(*match.offset));
+  if (match.size) add(entries, "size", range(*match.size));
+  if (match.nth) add(entries, "nth", std::to_string(*match.nth));
+  if (match.every) add(entries, "every", std::to_string(*match.every));
+  if (match.per != CountPer::kRank) add(entries, "per", quoted(per_word(match.per)));
+  if (match.after_bytes) add(entries, "after_bytes", quoted(print_bytes(*match.after_bytes)));
+  if (match.probability) add(entries, "probability", fmt::format("{}", *match.probability));
+  if (match.once) add(entries, "once", "true");
+  return entries;
+}
+
+struct ActionEntries {
+  Entries operator()(const ErrnoAction& action) const {
+    Entries entries;
+    add(entries, "errno", quoted(errno_name(action.error)));
+    if (action.after) add(entries, "after", quoted(print_amount(*action.after)));
+    if (action.late) add(entries, "late", quoted(late_word(*action.late)));
+    return entries;
+  }
+  Entries operator()(const ShortAction& action) const {
+    Entries entries;
+    add(entries, "short", quoted(print_amount(action.bytes)));
+    return entries;
+  }
+  Entries operator()(const DelayAction& action) const {
+    Entries entries;
+    add(entries, "delay", quoted(print_duration(action.nanoseconds)));
+    return entries;
+  }
+  Entries operator()(const HangAction&) const { return {"hang = true"}; }
+  Entries operator()(const KillAction& action) const {
+    Entries entries;
+    add(entries, "kill", quoted(signal_name(action.signal)));
+    add(entries, "when", quoted(when_word(action.when)));
+    if (action.when == When::kMiddle) add(entries, "at", quoted(print_amount(action.at)));
+    add(entries, "target", quoted(target_word(action.target)));
+    return entries;
+  }
+  Entries operator()(const CorruptAction& action) const {
+    Entries entries;
+    add(entries, "corrupt", quoted(corruption_word(action.kind)));
+    add(entries, "on", quoted(on_word(action.on)));
+    add(entries, "at", quoted(print_amount(action.at)));
+    add(entries, "length", quoted(print_bytes(action.length)));
+    return entries;
+  }
+  Entries operator()(const LieAction&) const { return {"lie = true"}; }
+};
+
+std::string amount_words(const Amount& amount) {
+  return amount.share ? print_amount(amount) : std::to_string(amount.bytes);
+}
+
+struct ActionWords {
+  std::string operator()(const ErrnoAction& action) const {
+    std::string words = fmt::format("errno {}", errno_name(action.error));
+    if (action.after) words += fmt::format(" after {}", amount_words(*action.after));
+    if (action.late) words += fmt::format(" at the next {}", late_word(*action.late));
+    return words;
+  }
+  std::string operator()(const ShortAction& action) const {
+    return fmt::format("short {}", amount_words(action.bytes));
+  }
+  std::string operator()(const DelayAction& action) const {
+    return fmt::format("delay {}", print_duration(action.nanoseconds));
+  }
+  std::string operator()(const HangAction&) const { return "hang"; }
+  std::string operator()(const KillAction& action) const {
+    std::string words =
+        fmt::format("kill {} {}", signal_name(action.signal), when_word(action.when));
+    if (action.when == When::kMiddle) words += fmt::format(" {}", amount_words(action.at));
+    return fmt::format("{} {}", words, target_word(action.target));
+  }
+  std::string operator()(const CorruptAction& action) const {
+    return fmt::format("corrupt {} {} at {} length {}", corruption_word(action.kind),
+                       on_word(action.on), amount_words(action.at), action.length);
+  }
+  std::string operator()(const LieAction&) const { return "lie"; }
+};
+
+}  // namespace
+
+std::string to_string(const Action& action) { return std::visit(ActionWords(), action); }
+
+std::string to_string(const Match& match) {
+  const Entries entries = entries_of(match);
+  return entries.empty() ? "any operation" : fmt::format("{}", fmt::join(entries, ", "));
+}
+
+std::string print_plan(const Plan& plan) {
+  // TOML's integers end at 2^63 - 1.
+  constexpr std::uint64_t kMostInteger = INT64_MAX;
+  const std::string seed = std::to_string(plan.seed);
+  std::string out = fmt::format("seed = {}\n", plan.seed > kMostInteger ? quoted(seed) : seed);
+  for (const Rule& rule : plan.rules) {
+    out += "\n[[rule]]\n";
+    out += fmt::format("name = {}\n", quoted(rule.name));
+    out += fmt::format("match = {{ {} }}\n", fmt::join(entries_of(rule.match), ", "));
+    out += fmt::format("action = {{ {} }}\n",
+                       fmt::join(std::visit(ActionEntries(), rule.action), ", "));
+    if (!rule.required) out += "required = false\n";
+  }
+  for (const BudgetSpec& budget : plan.budgets) {
+    out += "\n[[budget]]\n";
+    out += fmt::format("name = {}\npath = {}\nlimit = {}\nerrno = {}\nblock = {}\n",
+                       quoted(budget.name), quoted(budget.path), quoted(print_bytes(budget.limit)),
+                       quoted(errno_name(budget.error)), quoted(print_bytes(budget.block)));
+    if (!budget.required) out += "required = false\n";
+  }
+  return out;
+}
+
+}  // namespace savegate::faults
