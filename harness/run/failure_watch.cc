@@ -80,6 +80,10 @@ void FailureWatch::read_fired_line(const std::string& line) {
   const bool kill = record->action.compare(0, 4, "kill") == 0;
   if (kill && ends_with(record->action, "job")) job_killed_ = true;
   if (kill && ends_with(record->action, "rank")) killed_ranks_.push_back(record->caller.rank);
+  if (record->action.compare(0, 4, "hang") == 0) {
+    held_ranks_[record->caller.rank] = record->rule;
+    keep_first(first_hold_ns_, record->time_ns);
+  }
   if (kill || record->error != 0) keep_first(first_fault_ns_, record->time_ns);
 }
 
@@ -92,6 +96,11 @@ void FailureWatch::read_event_line(const std::string& line) {
 bool FailureWatch::killed_by_rule(int rank) const {
   return job_killed_ ||
          std::find(killed_ranks_.begin(), killed_ranks_.end(), rank) != killed_ranks_.end();
+}
+
+std::string FailureWatch::held_by(int rank) const {
+  const auto found = held_ranks_.find(rank);
+  return found == held_ranks_.end() ? std::string() : found->second;
 }
 
 }  // namespace savegate::harness

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,9 @@ class FailureWatch {
   std::uint64_t fired() const { return fired_; }
   // A kill rule acted on the rank (or on the whole job).
   bool killed_by_rule(int rank) const;
+  // The rule that holds an operation of the rank, "" for none; and since when the first is held.
+  std::string held_by(int rank) const;
+  std::uint64_t first_hold_ns() const { return first_hold_ns_; }
 
  private:
   void read_fired_line(const std::string& line);
@@ -49,6 +53,8 @@ class FailureWatch {
   std::uint64_t fired_ = 0;
   bool job_killed_ = false;
   std::vector<int> killed_ranks_;
+  std::uint64_t first_hold_ns_ = 0;
+  std::map<int, std::string> held_ranks_;
 };
 
 std::string events_file(const std::string& events_directory, int rank);  // …/rank-0.jsonl

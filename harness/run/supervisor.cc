@@ -30,6 +30,12 @@ std::string seconds(std::uint64_t nanoseconds) {
   return text.data();
 }
 
+std::string milliseconds(std::uint64_t nanoseconds) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f ms", static_cast<double>(nanoseconds) / 1e6);
+  return text.data();
+}
+
 }  // namespace
 
 Supervisor::Supervisor(Watch watch, std::vector<WatchedRank> ranks)
@@ -62,6 +68,10 @@ Result<Supervision> Supervisor::run() {
     if (running_ == 0) break;
     if (interrupted()) {
       stop_ranks("interrupted");
+      break;
+    }
+    if (watch_.expects_held && only_held_ranks_remain()) {
+      stop_ranks("held");
       break;
     }
     sample_operations();
@@ -124,6 +134,7 @@ void Supervisor::read_tails() {
   if (failures_.read_new()) note_progress();
   for (const auto& [time_ns, counts] :
        {std::pair(failures_.first_fault_ns(), watch_.fault_is_failure),
+        std::pair(watch_.expects_held ? failures_.first_hold_ns() : 0, true),
         std::pair(failures_.first_report_ns(), watch_.report_is_failure)}) {
     if (time_ns == 0) continue;
     if (seen_.first_failure_ns == 0 || time_ns < seen_.first_failure_ns) {
@@ -137,17 +148,19 @@ void Supervisor::read_tails() {
 void Supervisor::reap() {
   for (WatchedRank& rank : ranks_) {
     if (!rank.running) continue;
-    const auto status = rank.process.try_wait();
-    if (!status) continue;
-    rank.running = false;
-    --running_;
-    rank.record.ended_ns = monotonic_ns();
-    rank.record.exit_status = status->code;
-    rank.record.signal = status->signal;
-    note_progress();
-    if (status->code != 0) note_failure(rank.record.ended_ns);
+    if (const auto status = rank.process.try_wait()) note_end(rank, *status);
   }
   if (in_sandbox()) reap_orphans();
+}
+
+void Supervisor::note_end(WatchedRank& rank, const ExitStatus& status) {
+  rank.running = false;
+  --running_;
+  rank.record.ended_ns = monotonic_ns();
+  rank.record.exit_status = status.code;
+  rank.record.signal = status.signal;
+  note_progress();
+  if (status.code != 0) note_failure(rank.record.ended_ns);
 }
 
 void Supervisor::note_progress() {
@@ -197,29 +210,44 @@ void Supervisor::stop_ranks(const std::string& reason) {
   for (WatchedRank& rank : ranks_) {
     if (!rank.running) continue;
     rank.record.waiting_in = describe_wait(rank.process.pid());
-    rank.record.ended_by = "runner: " + reason;
+    const std::string rule = watch_.expects_held ? failures_.held_by(rank.rank) : "";
+    rank.record.ended_by = "runner: " + (rule.empty() ? reason : "held by rule " + rule);
   }
+  const std::uint64_t killed_ns = monotonic_ns();
   for (const WatchedRank& rank : ranks_) rank.process.kill_group(SIGKILL);
-  if (wait_for_ranks(kKillGrace)) return;
-  if (watch_.abort_mount) watch_.abort_mount();
-  if (wait_for_ranks(kAbortGrace)) return;
-  for (WatchedRank& rank : ranks_) {
-    if (!rank.running) continue;
-    seen_.stray.push_back("rank " + std::to_string(rank.rank) + ", pid " +
-                          std::to_string(rank.process.pid()) +
-                          ", survived SIGKILL: " + describe_wait(rank.process.pid()));
-    rank.running = false;
-    --running_;
+  if (!wait_for_ranks(kKillGrace)) {
+    if (watch_.abort_mount) watch_.abort_mount();
+    wait_for_ranks(kAbortGrace);
   }
+  for (WatchedRank& rank : ranks_) {
+    if (rank.record.ended_ns >= killed_ns) {
+      rank.record.ended_by +=
+          ", gone " + milliseconds(rank.record.ended_ns - killed_ns) + " after SIGKILL";
+    } else if (rank.running) {
+      seen_.stray.push_back("rank " + std::to_string(rank.rank) + ", pid " +
+                            std::to_string(rank.process.pid()) +
+                            ", survived SIGKILL: " + describe_wait(rank.process.pid()));
+      rank.running = false;
+      --running_;
+    }
+  }
+}
+
+bool Supervisor::only_held_ranks_remain() const {
+  return std::all_of(ranks_.begin(), ranks_.end(), [&](const WatchedRank& rank) {
+    return !rank.running || !failures_.held_by(rank.rank).empty();
+  });
 }
 
 bool Supervisor::wait_for_ranks(std::uint64_t nanoseconds) {
   const std::uint64_t until = monotonic_ns() + nanoseconds;
   for (WatchedRank& rank : ranks_) {
+    if (!rank.running) continue;
     const std::uint64_t now = monotonic_ns();
-    if (rank.running) rank.process.wait_for(until > now ? until - now : 0);
+    if (const auto status = rank.process.wait_for(until > now ? until - now : 0)) {
+      note_end(rank, *status);
+    }
   }
-  reap();
   return running_ == 0;
 }
 

@@ -48,6 +48,8 @@ struct Watch {
   // What starts the first deadline beside the abnormal end of a rank.
   bool fault_is_failure = true;   // an error given or a kill done by a rule
   bool report_is_failure = true;  // save_end, durable or resumed with ok = false
+  // A rank held by a rule is what the life is about: it is killed once the others have left.
+  bool expects_held = false;
   int daemon_pidfd = -1;
   std::function<std::optional<std::uint64_t>()>
       operations;                     // file operations so far that did something
@@ -88,6 +90,8 @@ class Supervisor {
   void check_deadlines();
   std::uint64_t next_wake_ns() const;
   void stop_ranks(const std::string& reason);
+  bool only_held_ranks_remain() const;
+  void note_end(WatchedRank& rank, const ExitStatus& status);
   bool wait_for_ranks(std::uint64_t nanoseconds);
   void end_strays();
   void report_progress();

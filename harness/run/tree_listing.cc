@@ -18,14 +18,37 @@ namespace fs = std::filesystem;
 constexpr std::size_t kLeaf = 4096;
 constexpr std::size_t kChunk = 256 * kLeaf;
 
-void append_little_endian(std::string& bytes, std::uint64_t value) {
-  for (int shift = 0; shift < 64; shift += 8) bytes += static_cast<char>((value >> shift) & 0xff);
+// The digest of a byte sequence that comes in whole leaves, but for its last one.
+class TreeDigest {
+ public:
+  void add(std::string_view bytes);
+  std::string finish();
+
+ private:
+  void append_little_endian(std::uint64_t value);
+
+  std::string leaves_;
+  std::uint64_t length_ = 0;
+};
+
+void TreeDigest::append_little_endian(std::uint64_t value) {
+  for (int shift = 0; shift < 64; shift += 8) leaves_ += static_cast<char>((value >> shift) & 0xff);
 }
 
-std::string hex(const XXH128_canonical_t& digest) {
+void TreeDigest::add(std::string_view bytes) {
+  length_ += bytes.size();
+  for (; !bytes.empty(); bytes.remove_prefix(std::min(kLeaf, bytes.size()))) {
+    append_little_endian(XXH3_64bits(bytes.data(), std::min(kLeaf, bytes.size())));
+  }
+}
+
+std::string TreeDigest::finish() {
+  append_little_endian(length_);
+  XXH128_canonical_t root;
+  XXH128_canonicalFromHash(&root, XXH3_128bits(leaves_.data(), leaves_.size()));
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
-  for (const unsigned char byte : digest.digest) {
+  for (const unsigned char byte : root.digest) {
     text += kDigits[byte >> 4];
     text += kDigits[byte & 15];
   }
@@ -70,6 +93,12 @@ Result<FileEntry> describe(const fs::path& path, std::string name) {
 
 }  // namespace
 
+std::string digest_bytes(std::string_view bytes) {
+  TreeDigest digest;
+  digest.add(bytes);
+  return digest.finish();
+}
+
 Result<std::string> digest_file(const std::string& path) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return fail(system_error("open", path));
@@ -77,20 +106,12 @@ Result<std::string> digest_file(const std::string& path) {
   if (::fstat(fd.get(), &found) != 0) return fail(system_error("stat", path));
   const auto size = static_cast<std::size_t>(found.st_size);
   std::vector<char> buffer(std::min(kChunk, size + kLeaf));
-  std::string leaves;
-  std::uint64_t length = 0;
+  TreeDigest digest;
   while (true) {
     SAVEGATE_TRY(const std::size_t filled, read_full(fd.get(), buffer, path));
-    for (std::size_t at = 0; at < filled; at += kLeaf) {
-      append_little_endian(leaves, XXH3_64bits(buffer.data() + at, std::min(kLeaf, filled - at)));
-    }
-    length += filled;
-    if (filled < buffer.size()) break;
+    digest.add({buffer.data(), filled});
+    if (filled < buffer.size()) return digest.finish();
   }
-  append_little_endian(leaves, length);
-  XXH128_canonical_t root;
-  XXH128_canonicalFromHash(&root, XXH3_128bits(leaves.data(), leaves.size()));
-  return hex(root);
 }
 
 Result<std::vector<FileEntry>> list_tree(const std::string& root) {

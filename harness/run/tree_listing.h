@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "faults/status.h"
@@ -12,6 +13,7 @@
 
 namespace savegate::harness {
 
+std::string digest_bytes(std::string_view bytes);
 Result<std::string> digest_file(const std::string& path);
 // Everything below `root`, in the order of paths. A root that is not there is an empty list.
 Result<std::vector<FileEntry>> list_tree(const std::string& root);

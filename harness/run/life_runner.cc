@@ -1,0 +1,243 @@
+#include "harness/run/life_runner.h"
+
+#include <fcntl.h>
+#include <signal.h>
+
+#include "faults/trace.h"
+#include "harness/run/daemon.h"
+#include "harness/run/files.h"
+#include "harness/run/interrupt.h"
+#include "harness/run/rank_launch.h"
+#include "harness/run/tamper.h"
+#include "harness/run/tree_listing.h"
+
+namespace savegate::harness {
+namespace {
+
+class LifeRunner {
+ public:
+  explicit LifeRunner(const LifeSetup& setup)
+      : setup_(setup), spec_(setup.scenario.lives[static_cast<std::size_t>(setup.number - 1)]) {
+    const std::string number = std::to_string(setup.number);
+    places_.mount = setup.scratch + "/m" + number;
+    places_.control = setup.scratch + "/c" + number;
+    places_.rendezvous = setup.scratch + "/r" + number;
+    places_.events = setup.folder + "/events";
+    places_.logs = setup.folder + "/logs";
+    record_.number = setup.number;
+  }
+
+  Result<LifeRecord> run();
+
+ private:
+  Result<void> prepare();
+  Result<void> tamper();
+  Result<void> live();
+  Result<void> start_daemon();
+  Watch make_watch();
+  void collect_from_daemon();
+  Result<void> collect_trees();
+  Result<void> start_reader(std::optional<Process>& reader);
+  void finish_reader(Process& reader);
+
+  const LifeSetup& setup_;
+  const LifeSpec& spec_;
+  RankPlaces places_;
+  std::unique_ptr<Daemon> daemon_;
+  LifeRecord record_;
+};
+
+std::string toml_strings(const std::vector<std::string>& words) {
+  std::string text = "[";
+  for (const std::string& word : words) {
+    if (text.size() > 1) text += ", ";
+    text += '"';
+    for (const char letter : word) {
+      if (letter == '"' || letter == '\\') text += '\\';
+      text += letter;
+    }
+    text += '"';
+  }
+  return text + "]";
+}
+
+std::string print_layout(const faults::Layout& layout) {
+  return "[layout]\nshard = " + toml_strings(layout.shard) +
+         "\nmarker = " + toml_strings(layout.marker) +
+         "\npointer = " + toml_strings(layout.pointer) +
+         "\nauxiliary = " + toml_strings(layout.auxiliary) +
+         "\ntemporary = " + toml_strings(layout.temporary) + "\n";
+}
+
+Result<void> LifeRunner::prepare() {
+  for (const std::string& directory :
+       {places_.mount, places_.rendezvous, places_.events, places_.logs, setup_.backing}) {
+    SAVEGATE_CHECK(make_directories(directory));
+  }
+  SAVEGATE_CHECK(write_file(setup_.folder + "/plan.toml", print_plan(spec_.plan)));
+  return write_file(setup_.folder + "/layout.toml", print_layout(setup_.subject.layout));
+}
+
+Result<void> LifeRunner::tamper() {
+  for (const Tamper& change : spec_.tamper) {
+    auto done = apply_tamper(change, setup_.subject, setup_.backing);
+    // An earlier life may have left no such file: that is for the oracles to see.
+    record_.tampered.push_back(done ? *done : "not done: " + done.error().to_string());
+  }
+  SAVEGATE_TRY(record_.tree_before, list_tree(setup_.backing));
+  return {};
+}
+
+Result<void> LifeRunner::start_daemon() {
+  DaemonSpec spec;
+  spec.program = setup_.options.bin + "/savegate-fs";
+  spec.backing = setup_.backing;
+  spec.mount = places_.mount;
+  spec.control = places_.control;
+  spec.plan = setup_.folder + "/plan.toml";
+  spec.layout = setup_.folder + "/layout.toml";
+  spec.trace = setup_.folder + "/trace.bin";
+  spec.fired = setup_.folder + "/fired.jsonl";
+  spec.log = places_.logs + "/savegate-fs.log";
+  spec.life = setup_.number;
+  SAVEGATE_TRY(daemon_, Daemon::start(spec));
+  return {};
+}
+
+Watch LifeRunner::make_watch() {
+  const Outcome expected = spec_.expect.outcome;
+  const bool leaves_after_failure = setup_.subject.on_save_failure == "exit";
+  Watch watch;
+  watch.events_directory = places_.events;
+  watch.fired_path = setup_.folder + "/fired.jsonl";
+  watch.within_ns = spec_.expect.within_ns;
+  watch.no_progress_ns = setup_.options.no_progress_ns.value_or(spec_.no_progress_ns);
+  // A fault that the save path is to ride out (EINTR, a short write) starts no deadline.
+  watch.fault_is_failure =
+      leaves_after_failure && expected != Outcome::kComplete && expected != Outcome::kAny;
+  watch.report_is_failure = leaves_after_failure;
+  watch.expects_held = expected == Outcome::kHeld;
+  watch.daemon_pidfd = daemon_->pidfd();
+  watch.operations = [this]() -> std::optional<std::uint64_t> {
+    const auto statistics = daemon_->statistics();
+    if (!statistics) return std::nullopt;  // its death is seen through the pidfd
+    return statistics->working_operations;
+  };
+  watch.abort_mount = [this] { daemon_->abort(); };
+  if (setup_.options.progress) {
+    watch.progress = [this](LifeProgress progress) {
+      progress.scenario = setup_.scenario.name;
+      progress.life = setup_.number;
+      setup_.options.progress(progress);
+    };
+  }
+  return watch;
+}
+
+Result<void> LifeRunner::live() {
+  SAVEGATE_CHECK(start_daemon());
+  SAVEGATE_TRY(std::vector<WatchedRank> ranks, launch_ranks(setup_, places_));
+  Supervisor supervisor(make_watch(), std::move(ranks));
+  SAVEGATE_TRY(Supervision seen, supervisor.run());
+  record_.ranks = std::move(seen.ranks);
+  record_.hung = std::move(seen.hung);
+  record_.first_failure_ns = seen.first_failure_ns;
+  record_.stray = std::move(seen.stray);
+  record_.daemon_died = seen.daemon_died;
+  return {};
+}
+
+// A daemon that dies is evidence: the rules are then not counted, and the oracles say so.
+void LifeRunner::collect_from_daemon() {
+  record_.daemon_died = record_.daemon_died || daemon_->died();
+  if (!record_.daemon_died) {
+    if (auto statistics = daemon_->statistics()) record_.rules = std::move(statistics->rules);
+  }
+  const auto stopped = daemon_->stop();
+  if (!stopped && !record_.daemon_died) record_.daemon_died = true;
+  if (const auto trace = faults::read_trace(setup_.folder + "/trace.bin")) {
+    record_.trace_records = trace->records.size();
+  }
+}
+
+Result<void> LifeRunner::start_reader(std::optional<Process>& reader) {
+  if (setup_.subject.reader.empty()) {
+    record_.reader_error = "not obtained: the subject has no reader command";
+    return {};
+  }
+  SAVEGATE_TRY(const std::vector<std::string> command,
+               expand_command(setup_.subject.reader, command_values(setup_)));
+  const std::string output = setup_.folder + "/checkpoints.jsonl";
+  const std::string errors = places_.logs + "/reader.log";
+  const UniqueFd output_fd(::open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  const UniqueFd errors_fd(::open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!output_fd) return fail(system_error("create", output));
+  if (!errors_fd) return fail(system_error("create", errors));
+  SpawnRequest request;
+  request.command = command;
+  request.environment = environment_with({"SAVEGATE_DIR=" + setup_.backing});
+  request.output = output_fd.get();
+  request.errors = errors_fd.get();
+  auto spawned = Process::spawn(request);
+  if (!spawned) {
+    record_.reader_error = "not obtained: " + spawned.error().to_string();
+    return {};
+  }
+  reader.emplace(std::move(*spawned));
+  return {};
+}
+
+void LifeRunner::finish_reader(Process& reader) {
+  const std::uint64_t limit = setup_.options.no_progress_ns.value_or(spec_.no_progress_ns);
+  const auto status = reader.wait_for(limit);
+  if (!status) {
+    reader.kill_group(SIGKILL);
+    reader.wait_for(1'000'000'000);
+    record_.reader_error = "not obtained: the reader did not end in time";
+  } else if (status->code != 0) {
+    const auto said = read_file(places_.logs + "/reader.log");
+    record_.reader_error = "not obtained: the reader ended with " +
+                           (status->code ? "exit status " + std::to_string(*status->code)
+                                         : "signal " + std::to_string(*status->signal)) +
+                           (said && !said->empty() ? ": " + said->substr(0, 500) : "");
+  }
+}
+
+Result<void> LifeRunner::collect_trees() {
+  std::optional<Process> reader;
+  SAVEGATE_CHECK(start_reader(reader));
+  auto tree = list_tree(setup_.backing);
+  if (reader) finish_reader(*reader);
+  if (!tree) return fail(std::move(tree).error());
+  record_.tree_after = std::move(*tree);
+  return {};
+}
+
+Result<LifeRecord> LifeRunner::run() {
+  record_.started_ns = monotonic_ns();
+  SAVEGATE_CHECK(prepare());
+  SAVEGATE_CHECK(tamper());
+  SAVEGATE_CHECK(live());
+  collect_from_daemon();
+  SAVEGATE_CHECK(collect_trees());
+  record_.ended_ns = monotonic_ns();
+  SAVEGATE_CHECK(write_file(setup_.folder + "/life.json", print_life(record_)));
+  return std::move(record_);
+}
+
+}  // namespace
+
+std::map<std::string, std::string> command_values(const LifeSetup& setup) {
+  std::map<std::string, std::string> values = setup.subject.variables;
+  for (const auto& [name, value] : setup.scenario.variables) values[name] = value;
+  values["bin"] = setup.options.bin;
+  values["subject"] = setup.subject.directory;
+  values["dir"] = setup.backing;
+  values["device"] = setup.options.device;
+  values["world"] = std::to_string(setup.scenario.world);
+  return values;
+}
+
+Result<LifeRecord> run_life(const LifeSetup& setup) { return LifeRunner(setup).run(); }
+
+}  // namespace savegate::harness

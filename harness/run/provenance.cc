@@ -1,0 +1,271 @@
+#include "harness/run/provenance.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "harness/evidence.h"
+#include "harness/run/files.h"
+#include "harness/run/life_runner.h"
+#include "harness/run/process.h"
+#include "harness/run/tree_listing.h"
+
+namespace savegate::harness {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kNotObtained = "not obtained";
+constexpr std::uint64_t kCommandLimit = 10'000'000'000;  // ns that a tool may take to answer
+constexpr std::string_view kEnvironmentPrefixes[] = {"NCCL_", "CUDA_",     "TORCH_",   "OMP_",
+                                                     "GLOO_", "SAVEGATE_", "PYTORCH_", "PYTHON"};
+
+std::string or_not_obtained(const Result<std::string>& value) {
+  return value && !value->empty() ? *value : kNotObtained;
+}
+
+// What a tool prints, without the last newline; "" where it is missing or fails.
+std::string output_of(const std::vector<std::string>& command, const std::string& directory = "") {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return "";
+  const UniqueFd reading(ends[0]);
+  UniqueFd writing(ends[1]);
+  const UniqueFd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  SpawnRequest request;
+  request.command = command;
+  request.environment = environment_with({});
+  request.directory = directory;
+  request.output = writing.get();
+  request.errors = nowhere.get();
+  auto process = Process::spawn(request);
+  writing.reset();
+  if (!process) return "";
+  std::string text;
+  char buffer[4096];
+  for (ssize_t got = 0; (got = ::read(reading.get(), buffer, sizeof buffer)) > 0;) {
+    text.append(buffer, static_cast<std::size_t>(got));
+  }
+  const auto status = process->wait_for(kCommandLimit);
+  if (!status || status->code != 0) return "";
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+std::string join(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+// One digest over names and digests of all files of a directory, hidden ones and build caches
+// apart.
+std::string digest_of_files(const std::string& directory) {
+  std::error_code error;
+  std::vector<std::string> lines;
+  auto at = fs::recursive_directory_iterator(directory, error);
+  for (; !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (name[0] == '.' || name == "__pycache__") {
+      at.disable_recursion_pending();
+      continue;
+    }
+    if (!at->is_regular_file()) continue;
+    const auto digest = digest_file(at->path().string());
+    if (!digest) return kNotObtained;
+    lines.push_back(at->path().lexically_relative(directory).string() + " " + *digest + "\n");
+  }
+  if (error || lines.empty()) return kNotObtained;
+  std::sort(lines.begin(), lines.end());
+  std::string all;
+  for (const std::string& line : lines) all += line;
+  return digest_bytes(all);
+}
+
+// The words of the command that are files: the executable, and a script where it is an interpreter.
+std::string digest_of_command(const std::vector<std::string>& command) {
+  std::string all;
+  for (const std::string& word : command) {
+    all += word + '\n';
+    std::error_code error;
+    if (!fs::is_regular_file(word, error)) continue;
+    if (const auto digest = digest_file(word)) all += *digest + '\n';
+  }
+  return digest_bytes(all);
+}
+
+std::string relevant_environment() {
+  std::vector<std::string> found;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    for (const std::string_view prefix : kEnvironmentPrefixes) {
+      if (text.substr(0, prefix.size()) == prefix) found.emplace_back(text);
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found.empty() ? "none set" : join(found);
+}
+
+struct MountEntry {
+  std::string type = kNotObtained;
+  std::string options = kNotObtained;
+};
+
+// The line of /proc/self/mountinfo with the longest mount point above the path.
+MountEntry mount_of(const std::string& path) {
+  MountEntry best;
+  const auto text = read_file("/proc/self/mountinfo");
+  if (!text) return best;
+  std::istringstream lines(*text);
+  std::size_t best_length = 0;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string id, parent, device, root, point, options, word, type, source, super;
+    words >> id >> parent >> device >> root >> point >> options;
+    while (words >> word && word != "-") {
+    }
+    words >> type >> source >> super;
+    const bool above = point == "/" || path == point || path.rfind(point + "/", 0) == 0;
+    if (above && point.size() >= best_length) {
+      best_length = point.size();
+      best = {type, options + "," + super};
+    }
+  }
+  return best;
+}
+
+// The version of a loadable library, through its own function; "not obtained" where it is not
+// there.
+std::string library_version(const char* library, const char* function) {
+  void* handle = ::dlopen(library, RTLD_LAZY | RTLD_LOCAL);
+  if (handle == nullptr) return kNotObtained;
+  using VersionFunction = int (*)(int*);
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): what dlsym is for
+  const auto ask = reinterpret_cast<VersionFunction>(::dlsym(handle, function));
+  int version = 0;
+  const std::string text =
+      ask != nullptr && ask(&version) == 0 ? std::to_string(version) : kNotObtained;
+  ::dlclose(handle);
+  return text;
+}
+
+void add_gpu_facts(std::map<std::string, std::string>& values) {
+  values["gpu"] = values["driver"] = values["cuda"] = values["nccl"] = kNotObtained;
+  std::error_code error;
+  if (!fs::exists("/proc/driver/nvidia/version", error)) return;
+  const auto query = [](const std::string& what) {
+    std::string text = output_of({"nvidia-smi", "--query-gpu=" + what, "--format=csv,noheader"});
+    std::replace(text.begin(), text.end(), '\n', ';');
+    return text;
+  };
+  values["gpu"] = or_not_obtained(query("name"));
+  const std::string drivers = query("driver_version");
+  values["driver"] = or_not_obtained(drivers.substr(0, drivers.find(';')));
+  values["cuda"] = library_version("libcuda.so.1", "cuDriverGetVersion");
+  values["nccl"] = library_version("libnccl.so.2", "ncclGetVersion");
+}
+
+// Facts of the machine do not change within a run; tools are asked once.
+const std::map<std::string, std::string>& facts_of_machine() {
+  static const std::map<std::string, std::string> facts = [] {
+    std::map<std::string, std::string> values;
+    utsname name{};
+    values["kernel"] = ::uname(&name) == 0 ? std::string(name.sysname) + " " + name.release + " " +
+                                                 name.version + " " + name.machine
+                                           : kNotObtained;
+    values["cpus"] = std::to_string(::sysconf(_SC_NPROCESSORS_ONLN));
+    values["savegate.version"] = SAVEGATE_VERSION;
+    values["environment"] = relevant_environment();
+    add_gpu_facts(values);
+    return values;
+  }();
+  return facts;
+}
+
+// The revision of a directory does not change within a run either.
+std::pair<std::string, std::string> git_facts(const std::string& directory) {
+  const std::string revision = output_of({"git", "rev-parse", "HEAD"}, directory);
+  if (revision.empty()) return {kNotObtained, kNotObtained};
+  return {revision,
+          output_of({"git", "status", "--porcelain", "--", "."}, directory).empty() ? "no" : "yes"};
+}
+
+struct SubjectFacts {
+  std::string files;
+  std::pair<std::string, std::string> git;
+};
+
+const SubjectFacts& facts_of_subject(const std::string& directory) {
+  static std::mutex mutex;
+  static std::map<std::string, SubjectFacts> known;
+  const std::lock_guard lock(mutex);
+  const auto found = known.find(directory);
+  if (found != known.end()) return found->second;
+  return known.emplace(directory, SubjectFacts{digest_of_files(directory), git_facts(directory)})
+      .first->second;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> machine_provenance(const std::string& backing) {
+  std::map<std::string, std::string> values = facts_of_machine();
+  std::error_code error;
+  const std::string path = fs::weakly_canonical(backing, error).string();
+  const MountEntry mount = mount_of(path);
+  values["backing.filesystem"] = mount.type;
+  values["backing.options"] = mount.options;
+  return values;
+}
+
+Provenance::Provenance(const Scenario& scenario, const Subject& subject, const RunOptions& options,
+                       const std::string& backing)
+    : values_(machine_provenance(backing)) {
+  const LifeSetup setup{.scenario = scenario,
+                        .subject = subject,
+                        .options = options,
+                        .number = 1,
+                        .folder = "",
+                        .backing = backing,
+                        .scratch = ""};
+  auto command = expand_command(options.command.empty() ? subject.command : options.command,
+                                command_values(setup));
+  for (const std::string_view name : kProvenanceNames) values_.emplace(name, kNotObtained);
+  if (command && !command->empty()) {
+    values_["command"] = join(*command);
+    if (auto executable = find_executable(command->front())) {
+      executable_ = *executable;
+      command->front() = executable_;
+      values_["executable"] = executable_;
+      values_["executable.digest"] = or_not_obtained(digest_file(executable_));
+    }
+    values_["command.digest"] = digest_of_command(*command);
+  }
+  if (!subject.directory.empty()) {
+    const SubjectFacts& facts = facts_of_subject(subject.directory);
+    values_["files.digest"] = facts.files;
+    values_["git.revision"] = facts.git.first;
+    values_["git.dirty"] = facts.git.second;
+  }
+  std::string plans;
+  for (const LifeSpec& life : scenario.lives) plans += faults::print_plan(life.plan) + '\0';
+  values_["plan.digest"] = digest_bytes(plans);
+  values_["scenario.digest"] = digest_bytes(print_scenario(scenario));
+  values_["seed"] = std::to_string(scenario.seed);
+}
+
+std::string Provenance::finish() {
+  if (!executable_.empty()) {
+    values_["executable.digest.end"] = or_not_obtained(digest_file(executable_));
+  }
+  return nlohmann::json(values_).dump(2) + "\n";
+}
+
+}  // namespace savegate::harness

@@ -1,0 +1,31 @@
+// What a verdict is bound to (H4): the program, its files, the plan, the machine.
+//
+// Every name of kProvenanceNames gets a value; what could not be had is "not obtained".
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "harness/run/scenario_runner.h"
+
+namespace savegate::harness {
+
+class Provenance {
+ public:
+  // Looks at everything now, before the first life.
+  Provenance(const Scenario& scenario, const Subject& subject, const RunOptions& options,
+             const std::string& backing);
+  // Looks at the executable once more (it may have been rebuilt meanwhile); JSON for
+  // provenance.json.
+  std::string finish();
+  const std::map<std::string, std::string>& values() const { return values_; }
+
+ private:
+  std::map<std::string, std::string> values_;
+  std::string executable_;
+};
+
+// The machine and savegate alone, for the record of a whole run.
+std::map<std::string, std::string> machine_provenance(const std::string& backing);
+
+}  // namespace savegate::harness

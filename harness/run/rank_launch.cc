@@ -1,0 +1,91 @@
+#include "harness/run/rank_launch.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+namespace savegate::harness {
+namespace {
+
+Result<int> find_free_port() {
+  const UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!listener) return fail(system_error("socket", ""));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  if (::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), length) != 0 ||
+      ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+    return fail(system_error("bind", "127.0.0.1"));
+  }
+  return ntohs(address.sin_port);
+}
+
+std::vector<std::string> environment_of(const LifeSetup& setup, const RankPlaces& places, int rank,
+                                        int port) {
+  const LifeSpec& life = setup.scenario.lives[static_cast<std::size_t>(setup.number - 1)];
+  const std::string world = std::to_string(setup.scenario.world);
+  std::vector<std::string> changes = {
+      "RANK=" + std::to_string(rank),
+      "LOCAL_RANK=" + std::to_string(rank),
+      "WORLD_SIZE=" + world,
+      "LOCAL_WORLD_SIZE=" + world,
+      "MASTER_ADDR=127.0.0.1",
+      "MASTER_PORT=" + std::to_string(port),
+      "SAVEGATE_DIR=" + places.mount,
+      "SAVEGATE_EVENTS=" + events_file(places.events, rank),
+      "SAVEGATE_LIFE=" + std::to_string(setup.number),
+      "SAVEGATE_UNTIL=" + life.until,
+      "SAVEGATE_DEVICE=" + setup.options.device,
+      "SAVEGATE_CONTROL=" + places.control,
+      "SAVEGATE_RENDEZVOUS=" + places.rendezvous,
+  };
+  for (const auto& [name, value] : life.env) changes.push_back(name + "=" + value);
+  return environment_with(changes);
+}
+
+Result<WatchedRank> launch(const LifeSetup& setup, const RankPlaces& places,
+                           const std::vector<std::string>& command, int rank, int port) {
+  SAVEGATE_TRY(BoundedLog log,
+               BoundedLog::create(places.logs + "/rank-" + std::to_string(rank) + ".log"));
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return fail(system_error("pipe", ""));
+  UniqueFd output(ends[0]);
+  const UniqueFd rank_end(ends[1]);
+  ::fcntl(output.get(), F_SETFL, O_NONBLOCK);
+  SpawnRequest request;
+  request.command = command;
+  request.environment = environment_of(setup, places, rank, port);
+  request.output = rank_end.get();
+  SAVEGATE_TRY(Process process, Process::spawn(request));
+  return WatchedRank{.rank = rank,
+                     .process = std::move(process),
+                     .output = std::move(output),
+                     .log = std::move(log)};
+}
+
+}  // namespace
+
+Result<std::vector<WatchedRank>> launch_ranks(const LifeSetup& setup, const RankPlaces& places) {
+  const auto& words = setup.options.command.empty() ? setup.subject.command : setup.options.command;
+  SAVEGATE_TRY(const std::vector<std::string> command,
+               expand_command(words, command_values(setup)));
+  SAVEGATE_TRY(const int port, find_free_port());
+  std::vector<WatchedRank> ranks;
+  for (int rank = 0; rank < setup.scenario.world; ++rank) {
+    auto launched = launch(setup, places, command, rank, port);
+    if (!launched) {
+      for (WatchedRank& earlier : ranks) {
+        earlier.process.kill_group(SIGKILL);
+        earlier.process.wait_for(1'000'000'000);
+      }
+      launched.error().rank = rank;
+      return fail(std::move(launched).error());
+    }
+    ranks.push_back(std::move(*launched));
+  }
+  return ranks;
+}
+
+}  // namespace savegate::harness

@@ -1,0 +1,22 @@
+// Starts the ranks of a life with the environment of the subject's contract.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/run/life_runner.h"
+#include "harness/run/supervisor.h"
+
+namespace savegate::harness {
+
+struct RankPlaces {
+  std::string mount;
+  std::string control;
+  std::string events;      // directory
+  std::string logs;        // directory
+  std::string rendezvous;  // directory
+};
+
+Result<std::vector<WatchedRank>> launch_ranks(const LifeSetup& setup, const RankPlaces& places);
+
+}  // namespace savegate::harness

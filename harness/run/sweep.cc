@@ -1,0 +1,221 @@
+#include "harness/run/sweep.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <map>
+#include <numeric>
+#include <tuple>
+
+namespace savegate::harness {
+namespace {
+
+using faults::KillAction;
+using faults::Op;
+using faults::OpClass;
+using faults::Rule;
+using faults::TraceRecord;
+using faults::When;
+
+constexpr double kMiddle = 0.5;
+
+enum class Kind : std::uint8_t { kOperations, kWrites, kPhases };
+
+struct Point {
+  Rule rule;
+  std::string text;
+};
+
+Result<Kind> kind_of(const Generator& generator) {
+  if (generator.at == "every operation") return Kind::kOperations;
+  if (generator.at == "every write") return Kind::kWrites;
+  if (generator.at == "every phase") return Kind::kPhases;
+  return fail(invalid("generator at = \"" + generator.at +
+                      "\": it is \"every operation\", \"every write\" or \"every phase\""));
+}
+
+bool is_write(Op op) { return op == Op::kWrite || op == Op::kCopyFileRange; }
+
+bool belongs(Kind kind, Op op) {
+  switch (kind) {
+    case Kind::kPhases:
+      return op == Op::kPhase;
+    case Kind::kWrites:
+      return is_write(op);
+    case Kind::kOperations:
+      break;
+  }
+  if (op == Op::kOpen) return true;
+  return op != Op::kPhase && op != Op::kRelease && op != Op::kLock &&
+         faults::op_class(op) != OpClass::kQuery;
+}
+
+// A phase covers the points within it: "save 2" is also "save 2/commit".
+bool in_phase(const std::string& phase, const std::string& wanted) {
+  if (wanted.empty()) return true;
+  return faults::Glob(wanted).matches(phase) || faults::Glob(wanted + "/**").matches(phase);
+}
+
+std::string escaped(const std::string& path) {
+  std::string glob;
+  for (const char letter : path) {
+    if (std::string_view("*?[]\\{}").find(letter) != std::string_view::npos) glob += '\\';
+    glob += letter;
+  }
+  return glob;
+}
+
+std::string_view when_name(When when) {
+  switch (when) {
+    case When::kBefore:
+      return "before";
+    case When::kMiddle:
+      return "middle";
+    case When::kAfter:
+      break;
+  }
+  return "after";
+}
+
+Point make_point(const Generator& generator, const TraceRecord& record, std::uint64_t nth) {
+  Point point;
+  point.rule.match.ops = faults::op_bit(record.op);
+  point.rule.match.ranks = {record.caller.rank};
+  point.rule.match.phase = generator.phase;
+  point.rule.match.nth = nth;
+  point.rule.action = generator.action;
+  point.text =
+      "rank " + std::to_string(record.caller.rank) + " " + std::string(faults::op_name(record.op));
+  if (record.op == Op::kPhase) {
+    point.text += " " + record.path + " " + record.path2;
+  } else {
+    point.rule.match.path = escaped(record.path);
+    point.text += " " + (record.path.empty() ? "." : record.path);
+  }
+  point.text += " nth " + std::to_string(nth);
+  return point;
+}
+
+// The moments at which the point's action is tried: one, unless it is a kill.
+void add_moments(const Generator& generator, const TraceRecord& record, const Point& point,
+                 std::vector<Point>& points) {
+  const auto* kill = std::get_if<KillAction>(&generator.action);
+  if (kill == nullptr) {
+    points.push_back(point);
+    return;
+  }
+  std::vector<When> moments = generator.when;
+  if (moments.empty()) moments = {kill->when};
+  for (const When when : moments) {
+    const bool divisible = faults::op_class(record.op) == OpClass::kData && record.requested > 1;
+    if (when == When::kMiddle && !divisible) continue;
+    Point moment = point;
+    KillAction action = *kill;
+    action.when = when;
+    if (when == When::kMiddle && action.at == faults::Amount{}) action.at.share = kMiddle;
+    moment.rule.action = action;
+    moment.text += " " + std::string(when_name(when));
+    points.push_back(std::move(moment));
+  }
+}
+
+std::vector<Point> all_points(const Generator& generator, Kind kind, const faults::Trace& trace) {
+  std::vector<Point> points;
+  std::map<std::tuple<int, Op, std::string>, std::uint64_t> seen;
+  std::vector<const TraceRecord*> records;
+  for (const TraceRecord& record : trace.records) records.push_back(&record);
+  // The injector counts operations as they begin; the trace is in the order of their ends.
+  std::sort(records.begin(), records.end(),
+            [](const TraceRecord* a, const TraceRecord* b) { return a->begin_seq < b->begin_seq; });
+  for (const TraceRecord* record : records) {
+    const int rank = record->caller.rank;
+    const auto& ranks = generator.ranks;
+    if (rank < 0 || !belongs(kind, record->op) || !in_phase(record->phase, generator.phase))
+      continue;
+    if (!ranks.empty() && std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) continue;
+    const std::uint64_t nth =
+        ++seen[{rank, record->op, record->op == Op::kPhase ? std::string() : record->path}];
+    // A failed one (a directory that a faster rank had made) need not come again.
+    if (record->error != 0) continue;
+    add_moments(generator, *record, make_point(generator, *record, nth), points);
+  }
+  return points;
+}
+
+// splitmix64: the same sample on every machine.
+std::uint64_t next_random(std::uint64_t& state) {
+  std::uint64_t z = (state += 0x9e3779b97f4a7c15ULL);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+
+// `count` of the indices below `size`, in their order.
+std::vector<std::size_t> sample(std::size_t size, std::size_t count, std::uint64_t seed) {
+  std::vector<std::size_t> indices(size);
+  std::iota(indices.begin(), indices.end(), std::size_t{0});
+  if (count >= size) return indices;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::swap(indices[i], indices[i + next_random(seed) % (size - i)]);
+  }
+  indices.resize(count);
+  std::sort(indices.begin(), indices.end());
+  return indices;
+}
+
+std::string numbered(const std::string& name, std::size_t number) {
+  std::array<char, 16> text{};
+  std::snprintf(text.data(), text.size(), "-%04zu", number);
+  return name + text.data();
+}
+
+}  // namespace
+
+Scenario clean_scenario(const Scenario& scenario) {
+  Scenario clean = scenario;
+  clean.name += "-clean";
+  clean.generator.reset();
+  if (scenario.generator) {
+    clean.lives.resize(static_cast<std::size_t>(std::max(1, scenario.generator->life)));
+  }
+  for (LifeSpec& life : clean.lives) {
+    life.plan.rules.clear();
+    life.plan.budgets.clear();
+    life.expect = Expect{};
+  }
+  return clean;
+}
+
+std::string sweep_trace(const std::string& clean_folder, const Scenario& scenario) {
+  const int life = scenario.generator ? scenario.generator->life : 1;
+  return clean_folder + "/life-" + std::to_string(life) + "/trace.bin";
+}
+
+Result<Sweep> make_sweep(const Scenario& scenario, const faults::Trace& trace) {
+  if (!scenario.generator) return fail(invalid("scenario " + scenario.name + " has no generator"));
+  const Generator& generator = *scenario.generator;
+  if (generator.life < 1 || static_cast<std::size_t>(generator.life) > scenario.lives.size()) {
+    return fail(invalid("generator of " + scenario.name + ": there is no life " +
+                        std::to_string(generator.life)));
+  }
+  SAVEGATE_TRY(const Kind kind, kind_of(generator));
+  const std::vector<Point> points = all_points(generator, kind, trace);
+  Sweep sweep;
+  sweep.coverage.scenario = scenario.name;
+  sweep.coverage.known = points.size();
+  for (const std::size_t index :
+       sample(points.size(), generator.sample.value_or(points.size()), scenario.seed)) {
+    Scenario one = scenario;
+    one.generator.reset();
+    one.point = points[index].text;
+    one.name = numbered(scenario.name, index + 1);
+    Rule rule = points[index].rule;
+    rule.name = one.point;
+    one.lives[static_cast<std::size_t>(generator.life - 1)].plan.rules.push_back(std::move(rule));
+    sweep.scenarios.push_back(std::move(one));
+  }
+  sweep.coverage.tried = sweep.scenarios.size();
+  return sweep;
+}
+
+}  // namespace savegate::harness
