@@ -119,6 +119,11 @@ struct TomlNode {
   }
 };
 
+std::string TomlReader::where() const {
+  const toml::source_position& begin = node_->table->source().begin;
+  return fmt::format("{}:{}:{}", node_->document->source_name, begin.line, begin.column);
+}
+
 bool TomlReader::has(std::string_view key) const { return node_->table->contains(key); }
 
 std::string TomlReader::required_string(std::string_view key) {
