@@ -107,8 +107,8 @@ Tamper read_tamper(TomlReader& table) {
   Tamper tamper;
   tamper.kind = read_word(table, "kind", kTampers, Tamper::Kind::kRemove);
   tamper.path = table.string("path");
-  std::string role =
-      table.word("role", {"shard", "marker", "pointer", "auxiliary"}, faults::role_name(tamper.role));
+  std::string role = table.word("role", {"shard", "marker", "pointer", "auxiliary"},
+                                faults::role_name(tamper.role));
   tamper.role = faults::role_from_name(role).value_or(faults::Role::kShard);
   tamper.rank = static_cast<int>(table.integer("rank", 0, 0, 1 << 20));
   if (table.has("other_rank"))
@@ -151,8 +151,8 @@ Generator read_generator(TomlReader& table) {
         known = true;
       }
     if (!known)
-      table.error_at("when", "unknown moment `" + name + "`" +
-                                 faults::did_you_mean(name, names_of(kWhens)));
+      table.error_at(
+          "when", "unknown moment `" + name + "`" + faults::did_you_mean(name, names_of(kWhens)));
   }
   if (auto action = table.table("action"))
     generator.action = faults::read_action(*action);
@@ -176,7 +176,8 @@ Scenario read_scenario(TomlReader& table, const Suite& suite, int world, std::ui
   for (auto& [name, value] : table.string_map("variables")) scenario.variables[name] = value;
   for (TomlReader& life : table.tables("life"))
     scenario.lives.push_back(read_life(life, scenario.seed));
-  if (scenario.lives.empty()) table.error_at("life", "a scenario needs at least one [[scenario.life]]");
+  if (scenario.lives.empty())
+    table.error_at("life", "a scenario needs at least one [[scenario.life]]");
   if (auto generator = table.table("generator")) {
     scenario.generator = read_generator(*generator);
     if (scenario.generator->life > static_cast<int>(scenario.lives.size()))

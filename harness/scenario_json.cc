@@ -84,16 +84,11 @@ Result<LifeSpec> life_from(const json& object) {
 std::string print_scenario(const Scenario& scenario) {
   json lives = json::array();
   for (const LifeSpec& life : scenario.lives) lives.push_back(to_json(life));
-  return json{{"suite", scenario.suite},
-              {"name", scenario.name},
-              {"summary", scenario.summary},
-              {"requirements", scenario.requirements},
-              {"world", scenario.world},
-              {"seed", scenario.seed},
-              {"variables", scenario.variables},
-              {"lives", lives},
-              {"source", scenario.source},
-              {"point", scenario.point}}
+  return json{{"suite", scenario.suite},         {"name", scenario.name},
+              {"summary", scenario.summary},     {"requirements", scenario.requirements},
+              {"world", scenario.world},         {"seed", scenario.seed},
+              {"variables", scenario.variables}, {"lives", lives},
+              {"source", scenario.source},       {"point", scenario.point}}
       .dump(1);
 }
 

@@ -24,8 +24,8 @@
 namespace savegate::fusefs {
 namespace {
 
-constexpr int kSlots = 16;                       // descriptors open at a time
-constexpr std::uint64_t kMaxSize = 256 * 1024;   // bytes of a file
+constexpr int kSlots = 16;                      // descriptors open at a time
+constexpr std::uint64_t kMaxSize = 256 * 1024;  // bytes of a file
 
 // What one operation gave: the same on both sides, or the mount is no mirror.
 struct Outcome {
@@ -74,7 +74,8 @@ class Side {
 
 Outcome attributes(const struct stat& stat) {
   return {0, 0,
-          fmt::format("mode {:o} links {} size {}", stat.st_mode, S_ISDIR(stat.st_mode) ? 0 : stat.st_nlink,
+          fmt::format("mode {:o} links {} size {}", stat.st_mode,
+                      S_ISDIR(stat.st_mode) ? 0 : stat.st_nlink,
                       S_ISDIR(stat.st_mode) ? 0 : stat.st_size)};
 }
 
@@ -133,34 +134,60 @@ class Mirror {
       const int fd = side.slot(index);
       const auto at = static_cast<off_t>(offset);
       switch (open_slot ? kind : 100 + kind) {
-        case 0: case 1: case 2: return outcome(pwrite(fd, payload.data(), length, at));
-        case 3: case 4: return read_at(fd, offset, length);
-        case 5: return outcome(write(fd, payload.data(), length));
-        case 6: return outcome(ftruncate(fd, at));
-        case 7: return outcome(fsync(fd));
-        case 8: return side.close_slot(index);
-        case 9: return outcome(lseek(fd, at, pick_whence(offset)));
-        case 10: return outcome(fallocate(fd, FALLOC_FL_KEEP_SIZE, at, static_cast<off_t>(length)));
+        case 0:
+        case 1:
+        case 2:
+          return outcome(pwrite(fd, payload.data(), length, at));
+        case 3:
+        case 4:
+          return read_at(fd, offset, length);
+        case 5:
+          return outcome(write(fd, payload.data(), length));
+        case 6:
+          return outcome(ftruncate(fd, at));
+        case 7:
+          return outcome(fsync(fd));
+        case 8:
+          return side.close_slot(index);
+        case 9:
+          return outcome(lseek(fd, at, pick_whence(offset)));
+        case 10:
+          return outcome(fallocate(fd, FALLOC_FL_KEEP_SIZE, at, static_cast<off_t>(length)));
         case 11:
           return outcome(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at,
                                    static_cast<off_t>(length)));
-        case 12: return store_mapped(fd, offset, payload[0]);
+        case 12:
+          return store_mapped(fd, offset, payload[0]);
         case 13: {
           struct stat stat {};
           return fstat(fd, &stat) != 0 ? outcome(-1) : attributes(stat);
         }
-        default: break;
+        default:
+          break;
       }
       switch (kind) {
-        case 0: case 1: case 2: case 3: return side.open_slot(index, name, flags);
-        case 4: return outcome(unlinkat(root, name.c_str(), 0));
-        case 5: case 6: return outcome(renameat(root, name.c_str(), root, other.c_str()));
-        case 7: return outcome(linkat(root, name.c_str(), root, other.c_str(), 0));
-        case 8: return outcome(symlinkat(other.c_str(), root, name.c_str()));
-        case 9: return outcome(mkdirat(root, name.c_str(), 0755));
-        case 10: return outcome(unlinkat(root, name.c_str(), AT_REMOVEDIR));
-        case 11: return outcome(fchmodat(root, name.c_str(), 0400 + (offset & 0377), 0));
-        case 12: return list(root, (offset & 1) != 0 ? "." : name);
+        case 0:
+        case 1:
+        case 2:
+        case 3:
+          return side.open_slot(index, name, flags);
+        case 4:
+          return outcome(unlinkat(root, name.c_str(), 0));
+        case 5:
+        case 6:
+          return outcome(renameat(root, name.c_str(), root, other.c_str()));
+        case 7:
+          return outcome(linkat(root, name.c_str(), root, other.c_str(), 0));
+        case 8:
+          return outcome(symlinkat(other.c_str(), root, name.c_str()));
+        case 9:
+          return outcome(mkdirat(root, name.c_str(), 0755));
+        case 10:
+          return outcome(unlinkat(root, name.c_str(), AT_REMOVEDIR));
+        case 11:
+          return outcome(fchmodat(root, name.c_str(), 0400 + (offset & 0377), 0));
+        case 12:
+          return list(root, (offset & 1) != 0 ? "." : name);
         case 13: {
           std::string target(256, '\0');
           const ssize_t done = readlinkat(root, name.c_str(), target.data(), target.size());
@@ -168,9 +195,12 @@ class Mirror {
           if (done >= 0) result.bytes = target.substr(0, static_cast<std::size_t>(done));
           return result;
         }
-        case 14: return outcome(renameat2(root, name.c_str(), root, other.c_str(), RENAME_NOREPLACE));
-        case 15: return outcome(renameat2(root, name.c_str(), root, other.c_str(), RENAME_EXCHANGE));
-        case 16: return outcome(faccessat(root, name.c_str(), F_OK, 0));
+        case 14:
+          return outcome(renameat2(root, name.c_str(), root, other.c_str(), RENAME_NOREPLACE));
+        case 15:
+          return outcome(renameat2(root, name.c_str(), root, other.c_str(), RENAME_EXCHANGE));
+        case 16:
+          return outcome(faccessat(root, name.c_str(), F_OK, 0));
         default: {
           struct stat stat {};
           return fstatat(root, name.c_str(), &stat, AT_SYMLINK_NOFOLLOW) != 0 ? outcome(-1)
@@ -180,10 +210,11 @@ class Mirror {
     };
     const Outcome mounted = on(mounted_);
     const Outcome plain = on(plain_);
-    remember(fmt::format("{} open {} slot {} `{}` `{}` flags {:o} offset {} length {}: mount {} {} "
-                         "plain {} {}",
-                         kind, open_slot, index, name, other, flags, offset, length, mounted.value,
-                         mounted.error, plain.value, plain.error));
+    remember(
+        fmt::format("{} open {} slot {} `{}` `{}` flags {:o} offset {} length {}: mount {} {} "
+                    "plain {} {}",
+                    kind, open_slot, index, name, other, flags, offset, length, mounted.value,
+                    mounted.error, plain.value, plain.error));
     return mounted == plain;
   }
 
@@ -203,9 +234,11 @@ class Mirror {
   }
 
   int random_flags() {
-    static constexpr std::array<int, 6> kFlags = {O_RDWR | O_CREAT, O_RDWR,
+    static constexpr std::array<int, 6> kFlags = {O_RDWR | O_CREAT,
+                                                  O_RDWR,
                                                   O_RDWR | O_CREAT | O_TRUNC,
-                                                  O_RDWR | O_CREAT | O_APPEND, O_RDONLY,
+                                                  O_RDWR | O_CREAT | O_APPEND,
+                                                  O_RDONLY,
                                                   O_RDWR | O_CREAT | O_EXCL};
     return kFlags[static_cast<std::size_t>(pick(static_cast<int>(kFlags.size())))];
   }
@@ -248,7 +281,8 @@ TEST(ModelTest, AMillionRandomOperationsAgreeWithThePlainDirectory) {
   const std::uint64_t steps = from_environment("SAVEGATE_MODEL_STEPS", 1'000'000);
   Mirror mirror(daemon.mount(), daemon.scratch(), seed);
   for (std::uint64_t i = 0; i < steps; ++i)
-    ASSERT_TRUE(mirror.step()) << "seed " << seed << ", operation " << i << "\n" << mirror.history();
+    ASSERT_TRUE(mirror.step()) << "seed " << seed << ", operation " << i << "\n"
+                               << mirror.history();
 }
 
 }  // namespace

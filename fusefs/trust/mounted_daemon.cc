@@ -54,8 +54,9 @@ MountedDaemon::MountedDaemon(const std::string& plan_toml, std::vector<std::stri
     why_not_ = "pipe: " + errno_name(errno);
     return;
   }
-  std::vector<std::string> words = {program_path(), "--backing", backing(), "--mount", mount(),
-                                    "--control", control(), "--ready-fd", std::to_string(ready[1])};
+  std::vector<std::string> words = {program_path(), "--backing",  backing(),
+                                    "--mount",      mount(),      "--control",
+                                    control(),      "--ready-fd", std::to_string(ready[1])};
   if (!plan_toml.empty()) {
     std::ofstream(folder_ + "/plan.toml") << plan_toml;
     words.insert(words.end(), {"--plan", folder_ + "/plan.toml"});
@@ -72,7 +73,7 @@ MountedDaemon::MountedDaemon(const std::string& plan_toml, std::vector<std::stri
   }
   close(ready[1]);
   char answer[6];
-  const ssize_t got = read(ready[0], answer, sizeof(answer));   // 0 when the daemon ends instead
+  const ssize_t got = read(ready[0], answer, sizeof(answer));  // 0 when the daemon ends instead
   close(ready[0]);
   if (got <= 0) why_not_ = program_path() + " did not become ready";
 }
@@ -83,7 +84,7 @@ MountedDaemon::~MountedDaemon() {
     waitpid(pid_, nullptr, 0);
   }
   if (folder_.empty()) return;
-  umount2(mount().c_str(), MNT_DETACH);    // fails where the daemon has done it, as it should
+  umount2(mount().c_str(), MNT_DETACH);  // fails where the daemon has done it, as it should
   std::error_code ignored;
   fs::remove_all(folder_, ignored);
 }

@@ -1,4 +1,5 @@
-// For tests: savegate-fs as a program, on a fresh folder, in a mount namespace of this process alone.
+// For tests: savegate-fs as a program, on a fresh folder, in a mount namespace of this process
+// alone.
 //
 //   MountedDaemon daemon;                                  // or MountedDaemon daemon(plan_toml);
 //   if (!daemon.available()) GTEST_SKIP() << daemon.why_not();
@@ -16,16 +17,16 @@ class MountedDaemon {
  public:
   explicit MountedDaemon(const std::string& plan_toml = "",
                          std::vector<std::string> more_arguments = {});
-  ~MountedDaemon();                        // stops the daemon, removes the folders
+  ~MountedDaemon();  // stops the daemon, removes the folders
   MountedDaemon(const MountedDaemon&) = delete;
   MountedDaemon& operator=(const MountedDaemon&) = delete;
 
   bool available() const { return why_not_.empty(); }
-  const std::string& why_not() const { return why_not_; }   // "/dev/fuse: ENOENT", "not root" …
+  const std::string& why_not() const { return why_not_; }  // "/dev/fuse: ENOENT", "not root" …
 
   std::string mount() const { return folder_ + "/mount"; }
   std::string backing() const { return folder_ + "/backing"; }
-  std::string scratch() const { return folder_ + "/scratch"; }   // a plain folder beside them
+  std::string scratch() const { return folder_ + "/scratch"; }  // a plain folder beside them
   std::string control() const { return folder_ + "/control"; }
   std::string folder() const { return folder_; }
   pid_t pid() const { return pid_; }

@@ -57,28 +57,38 @@ class RealProgramsTest : public testing::Test {
 TEST_F(RealProgramsTest, GitClonesAndFindsNoFault) {
   need("git");
   const std::string mount = daemon_.mount();
-  EXPECT_TRUE(succeeds(fmt::format("git clone -q --no-hardlinks {} {}/clone", SAVEGATE_SOURCE_DIR, mount)));
+  EXPECT_TRUE(
+      succeeds(fmt::format("git clone -q --no-hardlinks {} {}/clone", SAVEGATE_SOURCE_DIR, mount)));
   EXPECT_TRUE(succeeds(fmt::format("git -C {}/clone fsck --full --strict", mount)));
-  EXPECT_TRUE(succeeds(fmt::format("git -C {}/clone status --porcelain | wc -l | grep -qx 0", mount)));
-  EXPECT_TRUE(succeeds(fmt::format("git -C {}/clone gc -q --prune=now && git -C {}/clone fsck --full", mount, mount)));
+  EXPECT_TRUE(
+      succeeds(fmt::format("git -C {}/clone status --porcelain | wc -l | grep -qx 0", mount)));
+  EXPECT_TRUE(succeeds(fmt::format(
+      "git -C {}/clone gc -q --prune=now && git -C {}/clone fsck --full", mount, mount)));
 }
 
 TEST_F(RealProgramsTest, TarUnpacksTheSameTree) {
-  EXPECT_TRUE(succeeds(fmt::format("tar -C /usr -cf - include | tar -C {} -xpf -", daemon_.mount())));
-  EXPECT_TRUE(succeeds(fmt::format("diff -r --no-dereference /usr/include {}/include", daemon_.mount())));
-  EXPECT_TRUE(succeeds(fmt::format("diff -r --no-dereference /usr/include {}/include", daemon_.backing())));
+  EXPECT_TRUE(
+      succeeds(fmt::format("tar -C /usr -cf - include | tar -C {} -xpf -", daemon_.mount())));
+  EXPECT_TRUE(
+      succeeds(fmt::format("diff -r --no-dereference /usr/include {}/include", daemon_.mount())));
+  EXPECT_TRUE(
+      succeeds(fmt::format("diff -r --no-dereference /usr/include {}/include", daemon_.backing())));
 }
 
 TEST_F(RealProgramsTest, SqliteKeepsItsIntegrityUnderLoad) {
   need("sqlite3");
   const std::string base = daemon_.mount() + "/data.db";
-  EXPECT_TRUE(succeeds(fmt::format("sqlite3 {} 'create table t(id integer primary key, v text);'", base)));
+  EXPECT_TRUE(
+      succeeds(fmt::format("sqlite3 {} 'create table t(id integer primary key, v text);'", base)));
   // Four writers at once in each journal mode; the busy time-out makes them queue on the locks.
   for (const char* mode : {"delete", "wal", "truncate"}) {
     EXPECT_TRUE(succeeds(fmt::format("sqlite3 {} 'pragma journal_mode={};'", base, mode)));
-    EXPECT_TRUE(succeeds(fmt::format(
-        "for w in 1 2 3 4; do (for i in $(seq 25); do echo \"insert into t(v) values(hex(randomblob(2000)));\"; done "
-        "| sqlite3 -cmd '.timeout 60000' {}) & pids=\"$pids $!\"; done; for p in $pids; do wait $p; done", base)));
+    EXPECT_TRUE(
+        succeeds(fmt::format("for w in 1 2 3 4; do (for i in $(seq 25); do echo \"insert into t(v) "
+                             "values(hex(randomblob(2000)));\"; done "
+                             "| sqlite3 -cmd '.timeout 60000' {}) & pids=\"$pids $!\"; done; for p "
+                             "in $pids; do wait $p; done",
+                             base)));
   }
   EXPECT_TRUE(succeeds(fmt::format("sqlite3 {} 'select count(*) from t;' | grep -qx 300", base)));
   EXPECT_TRUE(succeeds(fmt::format("sqlite3 {} 'pragma integrity_check;' | grep -qx ok", base)));
@@ -115,8 +125,10 @@ TEST(BudgetOnTheMountTest, DdEndsAtTheVeryByte) {
   EXPECT_NE(dd.output.find("No space left on device"), std::string::npos) << dd.output;
   EXPECT_EQ(size_of(daemon.mount() + "/file"), kLimit);
   EXPECT_EQ(size_of(daemon.backing() + "/file"), kLimit);
-  EXPECT_TRUE(succeeds(fmt::format("df --output=avail -B1 {} | tail -1 | tr -d ' ' | grep -qx 0", daemon.mount())));
-  EXPECT_TRUE(succeeds(fmt::format("df --output=size -B1 {} | tail -1 | tr -d ' ' | grep -qx {}", daemon.mount(), kLimit)));
+  EXPECT_TRUE(succeeds(
+      fmt::format("df --output=avail -B1 {} | tail -1 | tr -d ' ' | grep -qx 0", daemon.mount())));
+  EXPECT_TRUE(succeeds(fmt::format("df --output=size -B1 {} | tail -1 | tr -d ' ' | grep -qx {}",
+                                   daemon.mount(), kLimit)));
 
   ASSERT_EQ(truncate((daemon.mount() + "/file").c_str(), 1 << 20), 0);
   EXPECT_TRUE(succeeds(fmt::format("df --output=avail -B1 {} | tail -1 | tr -d ' ' | grep -qx {}",

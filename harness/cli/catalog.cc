@@ -48,8 +48,8 @@ Result<std::vector<Scenario>> named_scenarios(const Catalog& catalog, const std:
   if (found.empty())
     return fail(invalid("no suite or scenario `" + name + "`" + faults::did_you_mean(name, known) +
                         "; `savegate list` shows all"));
-  return fail(invalid("`" + name + "` is the name of several scenarios; say " + found[0].suite + "/" +
-                      name + " or " + found[1].suite + "/" + name));
+  return fail(invalid("`" + name + "` is the name of several scenarios; say " + found[0].suite +
+                      "/" + name + " or " + found[1].suite + "/" + name));
 }
 
 }  // namespace
@@ -69,14 +69,14 @@ Result<Catalog> find_catalog() {
   if (error) return fail(system_error("readlink", "/proc/self/exe", error.value()));
   const fs::path bin = program.parent_path();
   // Installed: PREFIX/bin and PREFIX/share/savegate. Built: SOURCE/build*/bin and SOURCE/scenarios.
-  for (const fs::path& data :
-       {bin / "../share/savegate/scenarios", bin / "../../scenarios"}) {
+  for (const fs::path& data : {bin / "../share/savegate/scenarios", bin / "../../scenarios"}) {
     if (fs::is_directory(data / "suites"))
       return Catalog{bin.string(), fs::weakly_canonical(data).string()};
   }
-  return fail(unavailable("the suites are neither in ../share/savegate/scenarios nor in "
-                          "../../scenarios beside the program; keep the program in its folder",
-                          program.string()));
+  return fail(
+      unavailable("the suites are neither in ../share/savegate/scenarios nor in "
+                  "../../scenarios beside the program; keep the program in its folder",
+                  program.string()));
 }
 
 std::vector<std::string> Catalog::suite_names() const {
@@ -89,7 +89,8 @@ std::vector<std::string> Catalog::suite_names() const {
 std::vector<std::string> Catalog::subject_names() const {
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(data + "/subjects"))
-    if (fs::exists(entry.path() / "subject.toml")) names.push_back(entry.path().filename().string());
+    if (fs::exists(entry.path() / "subject.toml"))
+      names.push_back(entry.path().filename().string());
   return sorted(std::move(names));
 }
 

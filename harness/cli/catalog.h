@@ -13,14 +13,14 @@
 namespace savegate::cli {
 
 struct Catalog {
-  std::string bin;                         // folder of savegate, savegate-fs and the reference subject
-  std::string data;                        // folder with suites/, subjects/, controls/
+  std::string bin;   // folder of savegate, savegate-fs and the reference subject
+  std::string data;  // folder with suites/, subjects/, controls/
 
   std::vector<std::string> suite_names() const;
   std::vector<std::string> subject_names() const;
 
   Result<harness::Suite> suite(const std::string& name_or_path) const;
-  Result<harness::Subject> subject(const Options& options) const;   // or a bare command
+  Result<harness::Subject> subject(const Options& options) const;  // or a bare command
 };
 
 Result<Catalog> find_catalog();

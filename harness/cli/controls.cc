@@ -35,7 +35,8 @@ Result<std::vector<Control>> load_controls(const std::string& toml_path) {
     control.breaks = table.required_string("breaks");
     control.scenario = table.required_string("scenario");
     control.arguments = table.strings("arguments");
-    if (table.has("store")) control.store = table.word("store", kStoreChanges, kStoreChanges.front());
+    if (table.has("store"))
+      control.store = table.word("store", kStoreChanges, kStoreChanges.front());
     control.caught_by = table.strings("caught_by");
     if (control.caught_by.empty()) table.error_at("caught_by", "a control names who must catch it");
     control.verdict = table.word("verdict", {"FAIL", "INVALID"}, "FAIL") == "FAIL"

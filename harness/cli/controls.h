@@ -11,11 +11,11 @@ namespace savegate::cli {
 
 struct Control {
   std::string name;
-  std::string breaks;                      // what is wrong with it
-  std::string scenario;                    // "suite/scenario"
-  std::vector<std::string> arguments;      // added to the subject's command
-  std::string store;                       // "" or a change to the collected evidence, see alter_store()
-  std::vector<std::string> caught_by;      // requirement ids
+  std::string breaks;                  // what is wrong with it
+  std::string scenario;                // "suite/scenario"
+  std::vector<std::string> arguments;  // added to the subject's command
+  std::string store;  // "" or a change to the collected evidence, see alter_store()
+  std::vector<std::string> caught_by;  // requirement ids
   reports::Outcome verdict = reports::Outcome::kFail;
 };
 

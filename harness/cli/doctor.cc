@@ -2,12 +2,11 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <sched.h>
 
 #include <filesystem>
 #include <fstream>
@@ -24,8 +23,8 @@ struct Finding {
   bool there = false;
   bool needed = true;
   std::string what;
-  std::string found;                       // what is there, or what is wrong
-  std::string way_out;                     // shown where it is not there
+  std::string found;    // what is there, or what is wrong
+  std::string way_out;  // shown where it is not there
 };
 
 Finding fuse_device() {
@@ -57,7 +56,8 @@ Finding namespaces() {
   finding.found = finding.there ? fmt::format("private mounts and processes{}",
                                               root ? "" : " (in a user namespace)")
                                 : "this user may not make mount and process namespaces";
-  finding.way_out = "run as root, or allow user namespaces: sysctl kernel.unprivileged_userns_clone=1";
+  finding.way_out =
+      "run as root, or allow user namespaces: sysctl kernel.unprivileged_userns_clone=1";
   return finding;
 }
 
@@ -86,7 +86,8 @@ Finding store_folder(const std::string& store) {
   if (!error && statvfs(store.c_str(), &space) == 0) {
     const std::uint64_t free = std::uint64_t{space.f_bavail} * space.f_frsize;
     finding.there = free > (std::uint64_t{256} << 20);
-    finding.found = fmt::format("{}: {:.1f} GiB free", store, static_cast<double>(free) / (1 << 30));
+    finding.found =
+        fmt::format("{}: {:.1f} GiB free", store, static_cast<double>(free) / (1 << 30));
   } else {
     finding.found = store + ": " + errno_name(error.value());
   }

@@ -16,9 +16,11 @@ Result<void> list(const std::string& what) {
     return {};
   }
   if (what == "controls") {
-    SAVEGATE_TRY(std::vector<Control> controls, load_controls(catalog.data + "/controls/controls.toml"));
+    SAVEGATE_TRY(std::vector<Control> controls,
+                 load_controls(catalog.data + "/controls/controls.toml"));
     for (const Control& control : controls)
-      fmt::print("{:<30} {:<5} {}\n", control.name, fmt::join(control.caught_by, " "), control.breaks);
+      fmt::print("{:<30} {:<5} {}\n", control.name, fmt::join(control.caught_by, " "),
+                 control.breaks);
     return {};
   }
   if (what == "subjects") {

@@ -23,13 +23,15 @@ int main_checked(int argc, char** argv) {
   Options options;
   options.command = split_command(argc, argv);
 
-  CLI::App app("savegate runs a real save path on real ranks over a file system that lies on command,\n"
-               "kills it anywhere, starts it again, and proves from evidence what it did.");
+  CLI::App app(
+      "savegate runs a real save path on real ranks over a file system that lies on command,\n"
+      "kills it anywhere, starts it again, and proves from evidence what it did.");
   app.name("savegate");
   app.set_version_flag("--version", SAVEGATE_VERSION);
   app.require_subcommand(1);
-  app.footer("Exit status: 0 all passed, 1 a scenario failed, 2 wrong usage or configuration,\n"
-             "3 the environment cannot, 4 nothing was proven, 5 savegate's own error, 130 interrupted.");
+  app.footer(
+      "Exit status: 0 all passed, 1 a scenario failed, 2 wrong usage or configuration,\n"
+      "3 the environment cannot, 4 nothing was proven, 5 savegate's own error, 130 interrupted.");
   std::function<int()> chosen;
 
   std::vector<std::string> names;
@@ -37,16 +39,19 @@ int main_checked(int argc, char** argv) {
   run->add_option("names", names, "suites, scenarios, *.toml files, or a stored scenario.json")
       ->required();
   add_options(*run, options);
-  run->footer("Examples:\n"
-              "  savegate run smoke\n"
-              "  savegate run kill-sweep --world 4\n"
-              "  savegate run enospc/marker --seed 7 --store /tmp/store\n"
-              "  savegate run smoke -- ./my-save-path --some flag");
+  run->footer(
+      "Examples:\n"
+      "  savegate run smoke\n"
+      "  savegate run kill-sweep --world 4\n"
+      "  savegate run enospc/marker --seed 7 --store /tmp/store\n"
+      "  savegate run smoke -- ./my-save-path --some flag");
   run->callback([&] { chosen = [&] { return run_command(names, options); }; });
 
   std::string directory;
-  CLI::App* judge = app.add_subcommand("judge", "judge a stored run again, from its evidence alone");
-  judge->add_option("run", directory, "a run in the store, or one scenario's folder in it")->required();
+  CLI::App* judge =
+      app.add_subcommand("judge", "judge a stored run again, from its evidence alone");
+  judge->add_option("run", directory, "a run in the store, or one scenario's folder in it")
+      ->required();
   judge->footer("Example:\n  savegate judge store/latest");
   judge->callback([&] { chosen = [&] { return judge_command(directory); }; });
 
@@ -66,8 +71,9 @@ int main_checked(int argc, char** argv) {
   mount->add_option("mountpoint", mount_point, "folder to mount on")->required();
   mount->add_option("--plan", plan, "fault plan (TOML) to arm at once");
   mount->add_option("--control", control, "control socket; default: one that `savegate ctl` finds");
-  mount->footer("Stays in the foreground; Ctrl-C unmounts.\n"
-                "Example:\n  savegate mount /data/checkpoints /mnt/faulty --plan full-disk.toml");
+  mount->footer(
+      "Stays in the foreground; Ctrl-C unmounts.\n"
+      "Example:\n  savegate mount /data/checkpoints /mnt/faulty --plan full-disk.toml");
   mount->callback(
       [&] { chosen = [&] { return mount_command(backing, mount_point, plan, control); }; });
 
@@ -91,10 +97,10 @@ int main_checked(int argc, char** argv) {
   CLI::App* selftest = app.add_subcommand(
       "selftest", "show that each oracle catches a save path that is broken in its way");
   selftest->add_option("names", names, "controls to run; default: all");
-  selftest->add_option("--controls", controls, "file of negative controls, in place of savegate's own");
+  selftest->add_option("--controls", controls,
+                       "file of negative controls, in place of savegate's own");
   add_options(*selftest, options);
-  selftest->callback(
-      [&] { chosen = [&] { return selftest_command(controls, names, options); }; });
+  selftest->callback([&] { chosen = [&] { return selftest_command(controls, names, options); }; });
 
   try {
     app.parse(argc, argv);

@@ -29,8 +29,13 @@ Result<void> become_daemon(const std::string& backing, const std::string& mount_
   if (error) return fail(system_error("mkdir", socket, error.value()));
   fs::permissions(fs::path(socket).parent_path(), fs::perms::owner_all, error);
 
-  std::vector<std::string> words = {catalog.bin + "/savegate-fs", "--backing", backing,
-                                    "--mount", mount_point, "--control", socket};
+  std::vector<std::string> words = {catalog.bin + "/savegate-fs",
+                                    "--backing",
+                                    backing,
+                                    "--mount",
+                                    mount_point,
+                                    "--control",
+                                    socket};
   if (!plan.empty()) words.insert(words.end(), {"--plan", plan});
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());

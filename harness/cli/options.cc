@@ -8,7 +8,8 @@
 namespace savegate::cli {
 
 void add_options(CLI::App& command, Options& options) {
-  command.add_option("--subject", options.subject, "the save path under test")->capture_default_str();
+  command.add_option("--subject", options.subject, "the save path under test")
+      ->capture_default_str();
   command.add_option("--world", options.world, "ranks, in place of the scenario's own number")
       ->check(CLI::Range(1, 4096));
   command.add_option("--device", options.device, "where tensors live")
@@ -32,10 +33,13 @@ void add_options(CLI::App& command, Options& options) {
 int report_error(const Status& status) {
   fmt::print(stderr, "savegate: {}\n", status.to_string());
   switch (status.code) {
-    case Code::kInvalid: return kUsage;
-    case Code::kUnavailable: return kEnvironment;
+    case Code::kInvalid:
+      return kUsage;
+    case Code::kUnavailable:
+      return kEnvironment;
     case Code::kSystem:
-    case Code::kInternal: return kOwnError;
+    case Code::kInternal:
+      return kOwnError;
   }
   return kOwnError;
 }

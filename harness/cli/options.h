@@ -28,15 +28,15 @@ enum ExitCode : int {
 
 struct Options {
   std::string subject = "reference";
-  std::vector<std::string> command;        // after `--`: takes the subject's place
+  std::vector<std::string> command;  // after `--`: takes the subject's place
   std::optional<int> world;
   std::string device = "cpu";
   std::string store = "store";
   std::optional<std::uint64_t> seed;
-  std::string backing;                     // "": inside the scenario's folder of the store
-  std::string keep = "failed";             // failed | all | none: backing trees that stay
-  std::string junit;                       // "": only the store's junit.xml
-  std::string timeout;                     // "": as the scenario says
+  std::string backing;          // "": inside the scenario's folder of the store
+  std::string keep = "failed";  // failed | all | none: backing trees that stay
+  std::string junit;            // "": only the store's junit.xml
+  std::string timeout;          // "": as the scenario says
   int jobs = 1;
 };
 

@@ -1,0 +1,57 @@
+// `savegate run`: suites and scenarios against a save path.
+#include <fmt/format.h>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/session.h"
+#include "harness/run/sandbox.h"
+
+namespace savegate::cli {
+namespace {
+
+std::string command_line(const std::vector<std::string>& names, const Options& options) {
+  std::string line = fmt::format("savegate run {}", fmt::join(names, " "));
+  if (options.world) line += fmt::format(" --world {}", *options.world);
+  if (options.seed) line += fmt::format(" --seed {}", *options.seed);
+  if (options.device != "cpu") line += " --device " + options.device;
+  if (!options.backing.empty()) line += " --backing " + options.backing;
+  if (!options.timeout.empty()) line += " --timeout " + options.timeout;
+  if (options.command.empty()) return line + " --subject " + options.subject;
+  return line + fmt::format(" -- {}", fmt::join(options.command, " "));
+}
+
+// "smoke", "smoke-and-2-more": part of a folder's name in the store.
+std::string run_name(const std::vector<harness::Scenario>& scenarios) {
+  std::vector<std::string> suites;
+  for (const harness::Scenario& scenario : scenarios)
+    if (suites.empty() || suites.back() != scenario.suite) suites.push_back(scenario.suite);
+  return suites.size() == 1 ? suites.front()
+                            : fmt::format("{}-and-{}-more", suites.front(), suites.size() - 1);
+}
+
+Result<int> run(const std::vector<std::string>& names, const Options& options) {
+  SAVEGATE_TRY(Catalog catalog, find_catalog());
+  SAVEGATE_TRY(harness::Subject subject, catalog.subject(options));
+  SAVEGATE_TRY(std::vector<harness::Scenario> scenarios, select_scenarios(catalog, names, options));
+  if (scenarios.empty()) return fail(invalid("these suites hold no scenario"));
+  return harness::run_in_sandbox([&]() -> int {
+    const auto inside = [&]() -> Result<int> {
+      SAVEGATE_TRY(auto session, Session::begin(catalog, options, run_name(scenarios),
+                                                command_line(names, options)));
+      Result<void> ran = session->run(scenarios, subject);
+      SAVEGATE_TRY(int code, session->finish());
+      if (!ran) return fail(ran.error());  // what was done before it is in the store all the same
+      return code;
+    };
+    Result<int> code = inside();
+    return code ? *code : report_error(code.error());
+  });
+}
+
+}  // namespace
+
+int run_command(const std::vector<std::string>& names, const Options& options) {
+  Result<int> code = run(names, options);
+  return code ? *code : report_error(code.error());
+}
+
+}  // namespace savegate::cli

@@ -1,0 +1,197 @@
+// `savegate selftest`: each negative control must be caught by the oracle it names, and the sound
+// save path must pass the same scenarios (H2).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/controls.h"
+#include "harness/cli/session.h"
+#include "harness/run/interrupt.h"
+#include "harness/run/sandbox.h"
+
+namespace savegate::cli {
+namespace {
+
+using harness::Scenario;
+using harness::Subject;
+using reports::Outcome;
+using reports::ScenarioResult;
+
+// A control without arguments or a change to the store is broken by its scenario alone.
+bool breaks_by_scenario(const Control& control) {
+  return control.arguments.empty() && control.store.empty();
+}
+
+std::vector<std::string> ids_with(const ScenarioResult& result, Outcome outcome) {
+  std::vector<std::string> ids;
+  for (const reports::Verdict& verdict : result.verdicts)
+    if (verdict.outcome == outcome) ids.push_back(verdict.requirement);
+  return ids;
+}
+
+struct Score {
+  std::size_t caught = 0;
+  std::size_t controls = 0;
+  std::size_t sound_passed = 0;
+  std::size_t sound = 0;
+  nlohmann::json rows = nlohmann::json::array();
+};
+
+class Selftest {
+ public:
+  Selftest(Session& session, const Subject& subject, std::vector<Control> controls,
+           std::map<std::string, Scenario> scenarios)
+      : session_(session),
+        subject_(subject),
+        controls_(std::move(controls)),
+        scenarios_(std::move(scenarios)) {}
+
+  Result<Score> run() {
+    SAVEGATE_CHECK(run_sound());
+    SAVEGATE_CHECK(run_controls());
+    return score_;
+  }
+
+ private:
+  Result<void> run_sound() {
+    std::vector<Job> jobs;
+    for (const auto& [name, scenario] : scenarios_) {
+      const bool needed =
+          std::any_of(controls_.begin(), controls_.end(), [&](const Control& control) {
+            return control.scenario == name && !breaks_by_scenario(control);
+          });
+      if (needed) jobs.push_back({scenario, subject_});
+    }
+    score_.sound = jobs.size();
+    return session_.run_jobs(jobs, [&](std::size_t i, ScenarioResult result) {
+      const bool passed = result.outcome == Outcome::kPass;
+      score_.sound_passed += passed ? 1 : 0;
+      session_.progress().print(fmt::format(
+          "{:<9} {:<32} the sound save path{}\n", passed ? "passed" : "NOT SOUND",
+          jobs[i].scenario.suite + "/" + jobs[i].scenario.name,
+          passed
+              ? ""
+              : fmt::format(": {} failed {}, invalid {}; {}", outcome_name(result.outcome),
+                            fmt::join(ids_with(result, Outcome::kFail), " "),
+                            fmt::join(ids_with(result, Outcome::kInvalid), " "), result.repeat)));
+    });
+  }
+
+  Result<void> run_controls() {
+    std::vector<Job> jobs;
+    for (const Control& control : controls_) {
+      Job job{scenarios_.at(control.scenario), subject_};
+      job.scenario.name = control.name;  // the folder's name in the store
+      job.subject.command.insert(job.subject.command.end(), control.arguments.begin(),
+                                 control.arguments.end());
+      if (!control.store.empty())
+        job.alter = [change = control.store](const std::string& folder) {
+          return alter_store(change, folder);
+        };
+      jobs.push_back(std::move(job));
+    }
+    score_.controls = jobs.size();
+    return session_.run_jobs(
+        jobs, [&](std::size_t i, ScenarioResult result) { note(controls_[i], result); });
+  }
+
+  void note(const Control& control, const ScenarioResult& result) {
+    const std::vector<std::string> fired = ids_with(result, control.verdict);
+    std::vector<std::string> others;
+    bool caught = false;
+    for (const std::string& id : fired) {
+      const auto& named = control.caught_by;
+      if (std::find(named.begin(), named.end(), id) != named.end())
+        caught = true;
+      else
+        others.push_back(id);
+    }
+    score_.caught += caught ? 1 : 0;
+    score_.rows.push_back({{"control", control.name},
+                           {"caught", caught},
+                           {"by", control.caught_by},
+                           {"others", others},
+                           {"directory", result.directory}});
+    session_.progress().print(fmt::format(
+        "{:<9} {:<32} by {}{}{}\n", caught ? "caught" : "UNCAUGHT", control.name,
+        fmt::join(control.caught_by, " "),
+        others.empty() ? "" : fmt::format(", also {}", fmt::join(others, " ")),
+        caught ? "" : "; evidence in " + session_.directory().path() + "/" + result.directory));
+  }
+
+  Session& session_;
+  const Subject& subject_;
+  std::vector<Control> controls_;
+  std::map<std::string, Scenario> scenarios_;
+  Score score_;
+};
+
+Result<int> report(Session& session, const Score& score) {
+  const nlohmann::json record = {{"schema", 1},
+                                 {"caught", score.caught},
+                                 {"controls", score.controls},
+                                 {"sound_passed", score.sound_passed},
+                                 {"sound", score.sound},
+                                 {"rows", score.rows}};
+  SAVEGATE_CHECK(session.directory().write("selftest.json", record.dump(1)));
+  SAVEGATE_CHECK(session.directory().publish());
+  fmt::print(
+      "{} of {} negative controls caught, the sound save path passed {} of {} scenarios\n{}\n",
+      score.caught, score.controls, score.sound_passed, score.sound, session.directory().path());
+  if (harness::interrupted()) return static_cast<int>(kInterrupted);
+  const bool proven = score.caught == score.controls && score.sound_passed == score.sound;
+  return static_cast<int>(proven ? kPassed : kFailed);
+}
+
+Result<std::vector<Control>> chosen_controls(const Catalog& catalog, const std::string& path,
+                                             const std::vector<std::string>& names) {
+  SAVEGATE_TRY(std::vector<Control> controls,
+               load_controls(path.empty() ? catalog.data + "/controls/controls.toml" : path));
+  for (const std::string& name : names)
+    if (std::none_of(controls.begin(), controls.end(),
+                     [&](const Control& control) { return control.name == name; }))
+      return fail(
+          invalid("no negative control `" + name + "`; `savegate list controls` shows all"));
+  if (!names.empty())
+    std::erase_if(controls, [&](const Control& control) {
+      return std::find(names.begin(), names.end(), control.name) == names.end();
+    });
+  return controls;
+}
+
+Result<int> selftest(const std::string& path, const std::vector<std::string>& names,
+                     const Options& options) {
+  SAVEGATE_TRY(Catalog catalog, find_catalog());
+  SAVEGATE_TRY(Subject subject, catalog.subject(options));
+  SAVEGATE_TRY(std::vector<Control> controls, chosen_controls(catalog, path, names));
+  std::map<std::string, Scenario> scenarios;
+  for (const Control& control : controls) {
+    if (scenarios.contains(control.scenario)) continue;
+    SAVEGATE_TRY(std::vector<Scenario> found,
+                 select_scenarios(catalog, {control.scenario}, options));
+    scenarios.emplace(control.scenario, std::move(found.front()));
+  }
+  return harness::run_in_sandbox([&]() -> int {
+    const auto inside = [&]() -> Result<int> {
+      SAVEGATE_TRY(auto session, Session::begin(catalog, options, "selftest", "savegate selftest"));
+      Selftest test(*session, subject, std::move(controls), std::move(scenarios));
+      SAVEGATE_TRY(const Score score, test.run());
+      return report(*session, score);
+    };
+    Result<int> code = inside();
+    return code ? *code : report_error(code.error());
+  });
+}
+
+}  // namespace
+
+int selftest_command(const std::string& controls, const std::vector<std::string>& names,
+                     const Options& options) {
+  Result<int> code = selftest(controls, names, options);
+  return code ? *code : report_error(code.error());
+}
+
+}  // namespace savegate::cli

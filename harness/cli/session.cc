@@ -1,0 +1,194 @@
+#include "harness/cli/session.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <ctime>
+#include <fstream>
+#include <optional>
+#include <thread>
+
+#include "faults/trace.h"
+#include "harness/cli/report.h"
+#include "harness/evidence.h"
+#include "harness/oracles.h"
+#include "harness/run/interrupt.h"
+#include "harness/run/provenance.h"
+#include "harness/run/scenario_runner.h"
+#include "harness/run/sweep.h"
+#include "reports/terminal.h"
+
+namespace savegate::cli {
+namespace {
+
+using harness::Scenario;
+using harness::Subject;
+using reports::Outcome;
+using reports::ScenarioResult;
+
+std::uint64_t now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+double seconds_since(std::uint64_t start_ns) {
+  return static_cast<double>(now_ns() - start_ns) / 1e9;
+}
+
+Result<void> write_file(const std::string& path, const std::string& content) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << content;
+  file.close();
+  if (!file) return fail(system_error("write", path));
+  return {};
+}
+
+bool is_sweep_point(const ScenarioResult& result) { return !result.point.empty(); }
+
+}  // namespace
+
+Session::Session(Catalog catalog, Options options, harness::RunDirectory directory,
+                 std::string command_line)
+    : catalog_(std::move(catalog)),
+      options_(std::move(options)),
+      directory_(std::move(directory)),
+      started_ns_(now_ns()) {
+  record_.id = directory_.id();
+  record_.command = std::move(command_line);
+  record_.provenance =
+      harness::machine_provenance(options_.backing.empty() ? directory_.path() : options_.backing);
+}
+
+Result<std::unique_ptr<Session>> Session::begin(const Catalog& catalog, const Options& options,
+                                                const std::string& name,
+                                                const std::string& command_line) {
+  SAVEGATE_TRY(harness::RunDirectory directory, harness::RunDirectory::create(options.store, name));
+  return std::unique_ptr<Session>(
+      new Session(catalog, options, std::move(directory), command_line));
+}
+
+std::string Session::repeat_command(const std::string& folder) const {
+  std::string command = "savegate run " + folder + "/scenario.json";
+  if (options_.device != "cpu") command += " --device " + options_.device;
+  if (!options_.backing.empty()) command += " --backing " + options_.backing;
+  if (!options_.command.empty())
+    command += fmt::format(" -- {}", fmt::join(options_.command, " "));
+  else if (options_.subject != "reference")
+    command += " --subject " + options_.subject;
+  return command;
+}
+
+Result<ScenarioResult> Session::run_one(const Job& job) {
+  const std::uint64_t start_ns = now_ns();
+  harness::RunOptions run;
+  run.store_directory = directory_.path();
+  run.backing = options_.backing;
+  run.device = options_.device;
+  run.bin = catalog_.bin;
+  run.progress = [this](const harness::LifeProgress& progress) { progress_.life(progress); };
+  SAVEGATE_TRY(const std::string folder, harness::run_scenario(job.scenario, job.subject, run));
+  if (job.alter) SAVEGATE_CHECK(job.alter(folder));
+
+  SAVEGATE_TRY(harness::Evidence evidence, harness::load_evidence(folder));
+  ScenarioResult result = harness::judge(evidence);
+  result.directory = folder.substr(directory_.path().size() + 1);
+  result.repeat = repeat_command(folder);
+  result.seconds = seconds_since(start_ns);
+  SAVEGATE_CHECK(write_file(folder + "/result.json", reports::print_json(result)));
+  const bool keep =
+      options_.keep == "all" || (options_.keep == "failed" && result.outcome != Outcome::kPass);
+  if (!keep) SAVEGATE_CHECK(harness::remove_trees(folder));
+  return result;
+}
+
+Result<void> Session::run_jobs(const std::vector<Job>& jobs,
+                               const std::function<void(std::size_t, ScenarioResult)>& done) {
+  progress_.expect(jobs.size());
+  std::mutex mutex;  // guards `done`, `problem`
+  std::optional<Status> problem;
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> stop{false};
+  const auto work = [&] {
+    for (std::size_t i; (i = next++) < jobs.size() && !stop && !harness::interrupted();) {
+      const Scenario& scenario = jobs[i].scenario;
+      progress_.begin(scenario.suite + "/" + scenario.name);
+      auto result = run_one(jobs[i]);
+      progress_.end();
+      if (harness::interrupted()) return;  // cut short: no verdict
+      const std::lock_guard lock(mutex);
+      if (result) {
+        done(i, std::move(*result));
+        continue;
+      }
+      if (!problem) problem = result.error();
+      stop = true;
+    }
+  };
+  if (options_.jobs == 1) {
+    work();
+  } else {
+    std::vector<std::jthread> workers;
+    for (int i = 0; i < options_.jobs; ++i) workers.emplace_back(work);
+  }
+  if (problem) return fail(*problem);
+  return {};
+}
+
+Result<std::vector<Scenario>> Session::expand(const Scenario& scenario, const Subject& subject) {
+  if (!scenario.generator) return std::vector<Scenario>{scenario};
+  const Scenario clean = harness::clean_scenario(scenario);
+  SAVEGATE_TRY(const ScenarioResult recorded, run_one({clean, subject}));
+  if (harness::interrupted()) return std::vector<Scenario>{};
+  if (recorded.outcome != Outcome::kPass) {
+    // Without a clean life there are no points: its own result says why.
+    record_.scenarios.push_back(recorded);
+    progress_.print(reports::render_scenario(recorded, false));
+    return std::vector<Scenario>{};
+  }
+  SAVEGATE_TRY(faults::Trace trace, faults::read_trace(harness::sweep_trace(
+                                        directory_.path() + "/" + recorded.directory, scenario)));
+  SAVEGATE_TRY(harness::Sweep sweep, harness::make_sweep(scenario, trace));
+  progress_.print(fmt::format("{}/{}: {} points known, {} to try\n", scenario.suite, scenario.name,
+                              sweep.coverage.known, sweep.scenarios.size()));
+  sweep.coverage.tried = 0;  // counted as they are done
+  record_.coverage.push_back(sweep.coverage);
+  return std::move(sweep.scenarios);
+}
+
+Result<void> Session::run(const std::vector<Scenario>& scenarios, const Subject& subject) {
+  std::vector<Job> jobs;
+  const auto run_collected = [&]() -> Result<void> {
+    Result<void> ran = run_jobs(jobs, [&](std::size_t, ScenarioResult result) {
+      if (is_sweep_point(result)) ++record_.coverage.back().tried;
+      if (!is_sweep_point(result) || result.outcome != Outcome::kPass)
+        progress_.print(reports::render_scenario(result, isatty(STDOUT_FILENO) != 0));
+      record_.scenarios.push_back(std::move(result));
+    });
+    jobs.clear();
+    return ran;
+  };
+  for (const Scenario& scenario : scenarios) {
+    if (harness::interrupted()) break;
+    if (scenario.generator) SAVEGATE_CHECK(run_collected());
+    SAVEGATE_TRY(std::vector<Scenario> points, expand(scenario, subject));
+    for (Scenario& point : points) jobs.push_back({std::move(point), subject});
+    if (scenario.generator) SAVEGATE_CHECK(run_collected());
+  }
+  return run_collected();
+}
+
+Result<int> Session::finish() {
+  record_.seconds = seconds_since(started_ns_);
+  SAVEGATE_CHECK(directory_.write("result.json", reports::print_json(record_)));
+  const std::string junit = reports::print_junit(record_);
+  SAVEGATE_CHECK(directory_.write("junit.xml", junit));
+  if (!options_.junit.empty()) SAVEGATE_CHECK(write_file(options_.junit, junit));
+  SAVEGATE_CHECK(directory_.publish());
+  print_report(record_, directory_.path());
+  return harness::interrupted() ? static_cast<int>(kInterrupted) : reports::exit_code(record_);
+}
+
+}  // namespace savegate::cli

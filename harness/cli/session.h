@@ -1,0 +1,72 @@
+// A session: scenarios run and judged, all in one run of the store.
+//
+//   SAVEGATE_TRY(Session session, Session::begin(catalog, options, "smoke", command_line));
+//   SAVEGATE_CHECK(session.run(scenarios, subject));
+//   return session.finish();           // result.json, junit.xml and the report; the exit code
+//
+// Runs inside the sandbox. A scenario with a generator becomes one result for each of its points.
+// --jobs of them run at the same time.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "faults/status.h"
+#include "harness/cli/catalog.h"
+#include "harness/cli/options.h"
+#include "harness/cli/progress.h"
+#include "harness/run/store.h"
+#include "harness/scenario.h"
+#include "harness/subject.h"
+#include "reports/result.h"
+
+namespace savegate::cli {
+
+// One scenario on one subject. `alter` may change the evidence between collecting and judging.
+struct Job {
+  harness::Scenario scenario;
+  harness::Subject subject;
+  std::function<Result<void>(const std::string& scenario_directory)> alter = {};
+};
+
+class Session {
+ public:
+  static Result<std::unique_ptr<Session>> begin(const Catalog& catalog, const Options& options,
+                                                const std::string& name,
+                                                const std::string& command_line);
+
+  // All of them, sweeps expanded; ends early, without an error, where the user interrupts.
+  Result<void> run(const std::vector<harness::Scenario>& scenarios,
+                   const harness::Subject& subject);
+
+  // --jobs at a time; `done` is called for each as it ends, one at a time, with its place in
+  // `jobs`.
+  Result<void> run_jobs(const std::vector<Job>& jobs,
+                        const std::function<void(std::size_t, reports::ScenarioResult)>& done);
+
+  // Writes result.json and junit.xml, moves store/latest, prints the report. The exit code.
+  Result<int> finish();
+
+  Progress& progress() { return progress_; }
+  const harness::RunDirectory& directory() const { return directory_; }
+
+ private:
+  Session(Catalog catalog, Options options, harness::RunDirectory directory,
+          std::string command_line);
+  Result<reports::ScenarioResult> run_one(const Job& job);
+  Result<std::vector<harness::Scenario>> expand(const harness::Scenario& scenario,
+                                                const harness::Subject& subject);
+  std::string repeat_command(const std::string& folder) const;
+
+  Catalog catalog_;
+  Options options_;
+  harness::RunDirectory directory_;
+  Progress progress_;
+  reports::RunRecord record_;
+  std::uint64_t started_ns_;
+};
+
+}  // namespace savegate::cli

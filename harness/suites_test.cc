@@ -1,0 +1,137 @@
+// The suites that come with savegate are well formed, and a malformed one is named where it is
+// wrong.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "harness/scenario.h"
+#include "harness/subject.h"
+
+namespace savegate::harness {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::string_view kGood = R"(
+name = "mine"
+summary = "For this test."
+[[scenario]]
+name = "one"
+summary = "Rank 1 runs out of space."
+requirements = ["C1"]
+world = 4
+[[scenario.life]]
+until = "save 2"
+rules = [{ match = { rank = 1, op = "write" }, action = { errno = "ENOSPC", after = "50%" } }]
+tamper = [{ kind = "swap", rank = 0, other_rank = 1 }, { kind = "truncate", at = "25%" }]
+env = { A = "b" }
+no_progress = "7s"
+expect = { outcome = "held", within = "3s", resumed = ["save 1", "none"], names = "data" }
+)";
+
+std::string with(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+std::string error_of(const std::string& toml) {
+  auto suite = parse_suite(toml, "mine.toml");
+  return suite ? "accepted" : suite.error().to_string();
+}
+
+TEST(SuitesTest, EverySuiteThatComesWithSavegateIsWellFormed) {
+  int suites = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(SAVEGATE_SOURCE_DIR "/scenarios/suites")) {
+    auto suite = load_suite(entry.path().string());
+    ASSERT_TRUE(suite) << suite.error().to_string();
+    EXPECT_EQ(suite->name, entry.path().stem().string());
+    EXPECT_FALSE(suite->scenarios.empty());
+    ++suites;
+  }
+  EXPECT_GE(suites, 7);
+}
+
+TEST(SuitesTest, EverySubjectThatComesWithSavegateIsWellFormed) {
+  int subjects = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(SAVEGATE_SOURCE_DIR "/scenarios/subjects")) {
+    auto subject = load_subject((entry.path() / "subject.toml").string());
+    ASSERT_TRUE(subject) << subject.error().to_string();
+    ++subjects;
+  }
+  EXPECT_GE(subjects, 1);
+}
+
+TEST(SuitesTest, AScenarioIsReadInFull) {
+  auto suite = parse_suite(kGood, "mine.toml");
+  ASSERT_TRUE(suite) << suite.error().to_string();
+  const Scenario& scenario = suite->scenarios.at(0);
+  EXPECT_EQ(scenario.suite, "mine");
+  EXPECT_EQ(scenario.world, 4);
+  const LifeSpec& life = scenario.lives.at(0);
+  EXPECT_EQ(life.plan.rules.size(), 1U);
+  EXPECT_EQ(life.tamper.at(0).other_rank, 1);
+  EXPECT_EQ(life.tamper.at(1).at.share, 0.25);
+  EXPECT_EQ(life.env.at("A"), "b");
+  EXPECT_EQ(life.no_progress_ns, 7'000'000'000U);
+  EXPECT_EQ(life.expect.outcome, Outcome::kHeld);
+  EXPECT_EQ(life.expect.within_ns, 3'000'000'000U);
+  EXPECT_EQ(life.expect.resumed, (std::vector<std::string>{"save 1", "none"}));
+}
+
+TEST(SuitesTest, AScenarioComesBackFromItsStoredForm) {
+  auto suite = parse_suite(kGood, "mine.toml");
+  ASSERT_TRUE(suite);
+  const std::string stored = print_scenario(suite->scenarios.at(0));
+  auto back = scenario_from_json(stored);
+  ASSERT_TRUE(back) << back.error().to_string();
+  EXPECT_EQ(print_scenario(*back), stored);
+  EXPECT_EQ(back->lives.at(0).plan, suite->scenarios.at(0).lives.at(0).plan);
+}
+
+TEST(SuitesTest, AnUnknownKeyIsNamedWithLineColumnAndTheNearestOne) {
+  const std::string error = error_of(with(std::string(kGood), "until =", "untill ="));
+  EXPECT_THAT(error, HasSubstr("mine.toml:10"));
+  EXPECT_THAT(error, HasSubstr("until"));
+}
+
+TEST(SuitesTest, AnUnknownKeyOfARuleIsNamedWithTheNearestOne) {
+  const std::string error = error_of(with(std::string(kGood), "rank = 1, op", "rnk = 1, op"));
+  EXPECT_THAT(error, HasSubstr("mine.toml:11"));
+  EXPECT_THAT(error, HasSubstr("`rnk`"));
+  EXPECT_THAT(error, HasSubstr("`rank`"));
+}
+
+TEST(SuitesTest, AnUnknownOutcomeIsNamedWithTheNearestOne) {
+  EXPECT_THAT(error_of(with(std::string(kGood), "\"held\"", "\"hold\"")), HasSubstr("`held`"));
+}
+
+TEST(SuitesTest, ASavePointMustHaveItsForm) {
+  EXPECT_THAT(error_of(with(std::string(kGood), "\"save 2\"", "\"2\"")), HasSubstr("save N"));
+}
+
+TEST(SuitesTest, ASwapNeedsTheOtherFile) {
+  EXPECT_THAT(error_of(with(std::string(kGood), ", other_rank = 1", "")), HasSubstr("other_rank"));
+}
+
+TEST(SuitesTest, TwoScenariosOfOneNameAreRefused) {
+  const std::string twice =
+      std::string(kGood) + std::string(kGood.substr(kGood.find("[[scenario]]")));
+  EXPECT_THAT(error_of(twice), HasSubstr("already defined"));
+}
+
+TEST(SuitesTest, TextThatIsNoTomlIsNamedWithItsPlace) {
+  EXPECT_THAT(error_of("name = \"x\nsummary = 1"), HasSubstr("mine.toml:1"));
+}
+
+TEST(SuitesTest, AnUnknownVariableOfACommandIsNamedWithTheNearestOne) {
+  auto command = expand_command({"{bin}/x", "{stat}"}, {{"bin", "/b"}, {"state", "8MiB"}});
+  ASSERT_FALSE(command);
+  EXPECT_THAT(command.error().to_string(), HasSubstr("`state`"));
+}
+
+}  // namespace
+}  // namespace savegate::harness
