@@ -1,0 +1,160 @@
+// The command line as CI sees it: exit codes, bad input, and what is left behind.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "harness/cli/savegate_program.h"
+
+namespace savegate::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class CliTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = SavegateProgram::why_not(); !why.empty()) GTEST_SKIP() << why;
+  }
+  std::string write(const std::string& name, const std::string& text) {
+    const std::string path = savegate_.folder() + "/" + name;
+    std::ofstream(path) << text;
+    return path;
+  }
+  // A suite of one scenario with one life.
+  std::string suite_with(const std::string& life) {
+    return write("mine.toml",
+                 "name = \"mine\"\nsummary = \"For a test.\"\n[[scenario]]\nname = \"one\"\n"
+                 "summary = \"One life.\"\n[[scenario.life]]\nuntil = \"save 1\"\n" +
+                     life);
+  }
+  // No run was even begun.
+  bool store_is_empty() const { return !fs::exists(savegate_.store()); }
+
+  SavegateProgram savegate_;
+};
+
+TEST_F(CliTest, ACleanScenarioExitsWithZeroAndNamesItsPlaceInTheStore) {
+  const Ran ran = savegate_.run("run smoke/clean");
+  EXPECT_EQ(ran.status, 0) << ran.output;
+  EXPECT_THAT(ran.output, HasSubstr(savegate_.store()));
+  EXPECT_TRUE(fs::exists(savegate_.store() + "/latest/result.json"));
+  EXPECT_TRUE(fs::exists(savegate_.store() + "/latest/junit.xml"));
+}
+
+TEST_F(CliTest, AFailureExitsWithOneAndEndsWithTheCommandThatRepeatsIt) {
+  const Ran ran = savegate_.run("run smoke/clean -- " + savegate_.bin() +
+                                "/savegate-reference --state 1MiB --break fail-silently");
+  EXPECT_EQ(ran.status, 1) << ran.output;
+  EXPECT_THAT(ran.output, HasSubstr("savegate run "));
+}
+
+TEST_F(CliTest, AnUnknownSuiteIsNamedWithTheNearestOne) {
+  const Ran ran = savegate_.run("run smok");
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_THAT(ran.output, HasSubstr("`smoke`"));
+  EXPECT_TRUE(store_is_empty());
+}
+
+TEST_F(CliTest, AnUnknownFlagExitsWithTwo) {
+  EXPECT_EQ(savegate_.run("run smoke --wrld 2").status, 2);
+}
+
+TEST_F(CliTest, AMalformedSuiteIsNamedWithFileLineAndColumnAndNothingIsStarted) {
+  const Ran ran = savegate_.run("run " + suite_with("expect = { outcom = \"complete\" }\n"));
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_THAT(ran.output, HasSubstr("mine.toml:8:"));
+  EXPECT_THAT(ran.output, HasSubstr("`outcome`"));
+  EXPECT_TRUE(store_is_empty());
+}
+
+TEST_F(CliTest, ARuleThatCanMatchNothingIsInvalidAndExitsWithFour) {
+  const Ran ran = savegate_.run("run controls/rule-without-a-match");
+  EXPECT_EQ(ran.status, 4) << ran.output;
+  EXPECT_THAT(ran.output, HasSubstr("INVALID"));
+}
+
+TEST_F(CliTest, ZeroTensorsComparedIsInvalidAndExitsWithFour) {
+  const std::string subject = write("subject.toml",
+                                    "name = \"nothing\"\ncommand = [\"{bin}/savegate-reference\", "
+                                    "\"--state\", \"1MiB\", \"--break\", "
+                                    "\"compare-nothing\"]\n");
+  const Ran ran = savegate_.run("run smoke/clean --subject " + subject);
+  EXPECT_EQ(ran.status, 4) << ran.output;
+  EXPECT_THAT(ran.output, HasSubstr("INVALID"));
+}
+
+TEST_F(CliTest, AMissingExecutableExitsWithThree) {
+  const Ran ran = savegate_.run("run smoke/clean -- /no/such/program");
+  EXPECT_EQ(ran.status, 3) << ran.output;
+  EXPECT_THAT(ran.output, HasSubstr("/no/such/program"));
+}
+
+TEST_F(CliTest, AStoreThatCannotBeWrittenExitsWithThree) {
+  const Ran ran = savegate_.run("run smoke/clean --store /proc/nowhere");
+  EXPECT_EQ(ran.status, 3) << ran.output;
+  EXPECT_THAT(ran.output, HasSubstr("/proc/nowhere"));
+}
+
+TEST_F(CliTest, AnEventLineThatIsNoJsonIsInvalidAndQuoted) {
+  const std::string script =
+      write("subject.sh", "echo 'this is no event' >> \"$SAVEGATE_EVENTS\"\n");
+  const Ran ran = savegate_.run("run smoke/clean -- /bin/sh " + script);
+  EXPECT_NE(ran.status, 0);
+  EXPECT_THAT(ran.output, HasSubstr("this is no event"));
+}
+
+TEST_F(CliTest, ARankThatFloodsItsLogIsBoundedAndThatIsSaid) {
+  const std::string script = write("flood.sh", "yes 'a line of a flood' | head -c 64000000\n");
+  savegate_.run("run smoke/clean -- /bin/sh " + script);
+  const std::string log = savegate_.store() + "/latest/clean/life-1/logs/rank-0.log";
+  ASSERT_TRUE(fs::exists(log));
+  EXPECT_LT(fs::file_size(log), 16U << 20);
+  EXPECT_EQ(savegate_.shell("grep -c 'left out here' " + log).status, 0);
+}
+
+TEST_F(CliTest, JudgingAgainGivesTheSameVerdictFromTheStoreAlone) {
+  ASSERT_EQ(savegate_.run("run smoke/clean").status, 0);
+  const Ran ran = savegate_.run("judge " + savegate_.store() + "/latest");
+  EXPECT_EQ(ran.status, 0) << ran.output;
+  EXPECT_TRUE(fs::exists(savegate_.store() + "/latest/judgement-1.json"));
+}
+
+TEST_F(CliTest, TheRepeatCommandOfAStoredScenarioRunsItAgain) {
+  ASSERT_EQ(savegate_.run("run smoke/enospc-mid-shard").status, 0);
+  const Ran ran =
+      savegate_.run("run " + savegate_.store() + "/latest/enospc-mid-shard/scenario.json");
+  EXPECT_EQ(ran.status, 0) << ran.output;
+}
+
+TEST_F(CliTest, AControlThatIsSoundMakesSelftestExitWithOne) {
+  const std::string controls =
+      write("controls.toml",
+            "[[control]]\nname = \"not-broken\"\nbreaks = \"nothing\"\nscenario = \"smoke/clean\"\n"
+            "arguments = [\"--state\", \"1MiB\"]\ncaught_by = [\"F6\"]\n");
+  const Ran ran = savegate_.run("selftest --controls " + controls);
+  EXPECT_EQ(ran.status, 1) << ran.output;
+  EXPECT_THAT(ran.output, HasSubstr("UNCAUGHT"));
+}
+
+TEST_F(CliTest, OneControlCaughtExitsWithZero) {
+  const Ran ran = savegate_.run("selftest skip-shard-fsync");
+  EXPECT_EQ(ran.status, 0) << ran.output;
+  EXPECT_THAT(ran.output, HasSubstr("1 of 1"));
+}
+
+TEST_F(CliTest, DoctorFindsAllThatIsNeeded) {
+  const Ran ran = savegate_.run("doctor --store " + savegate_.store());
+  EXPECT_EQ(ran.status, 0) << ran.output;
+}
+
+TEST_F(CliTest, AnInterruptStopsTheRanksAndKeepsWhatWasCollected) {
+  const Ran ran = savegate_.run_and_signal("run smoke enospc restore", SIGINT, /*seed=*/1);
+  EXPECT_EQ(ran.status, 130) << ran.output;
+  EXPECT_EQ(savegate_.processes(), "");
+}
+
+}  // namespace
+}  // namespace savegate::cli
