@@ -1,17 +1,13 @@
 #include "harness/worker/event_line.h"
 
-#include <cstdio>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace savegate::worker {
 namespace {
 
 std::string shape_json(const std::vector<std::uint64_t>& shape) {
-  std::string json = "[";
-  for (std::uint64_t extent : shape) {
-    if (json.size() > 1) json += ',';
-    json += std::to_string(extent);
-  }
-  return json + "]";
+  return fmt::format("[{}]", fmt::join(shape, ","));
 }
 
 }  // namespace
@@ -23,26 +19,20 @@ std::string json_string(std::string_view text) {
       json += '\\';
       json += c;
     } else if (static_cast<unsigned char>(c) < 0x20) {
-      char escaped[8];
-      std::snprintf(escaped, sizeof(escaped), "\\u%04x", static_cast<unsigned>(c));
-      json += escaped;
+      json += fmt::format("\\u{:04x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
     } else {
       json += c;
     }
   }
-  return json + "\"";
+  json += '"';
+  return json;
 }
 
 EventLine::EventLine(std::string_view event, std::uint64_t time_ns, int rank) {
-  json_ = "{\"event\":" + json_string(event) + ",\"time_ns\":" + std::to_string(time_ns) +
-          ",\"rank\":" + std::to_string(rank);
+  json_ = fmt::format(R"({{"event":{},"time_ns":{},"rank":{})", json_string(event), time_ns, rank);
 }
 
-void EventLine::key(std::string_view name) {
-  json_ += ",\"";
-  json_ += name;
-  json_ += "\":";
-}
+void EventLine::key(std::string_view name) { json_ += fmt::format(",\"{}\":", name); }
 
 EventLine& EventLine::text(std::string_view name, std::string_view value) {
   key(name);
@@ -72,71 +62,66 @@ EventLine& EventLine::texts(std::string_view name,
                             const std::map<std::string, std::string>& values) {
   if (values.empty()) return *this;
   key(name);
-  std::string separator = "{";
+  std::vector<std::string> members;
   for (const auto& [each, value] : values) {
-    json_ += separator + json_string(each) + ":" + json_string(value);
-    separator = ",";
+    members.push_back(fmt::format("{}:{}", json_string(each), json_string(value)));
   }
-  json_ += "}";
+  json_ += fmt::format("{{{}}}", fmt::join(members, ","));
   return *this;
 }
 
 EventLine& EventLine::samples(const Samples& samples) {
   if (samples.empty()) return *this;
   key("samples");
-  std::string separator = "[";
-  for (const auto& [first, last] : samples) {
-    json_ += separator + "[" + std::to_string(first) + "," + std::to_string(last) + "]";
-    separator = ",";
-  }
-  json_ += "]";
+  std::vector<std::string> ranges;
+  for (const auto& [first, last] : samples) ranges.push_back(fmt::format("[{},{}]", first, last));
+  json_ += fmt::format("[{}]", fmt::join(ranges, ","));
   return *this;
 }
 
 EventLine& EventLine::facts(const Memory& facts) {
   key("memory");
-  json_ += "{";
-  std::string separator;
+  std::vector<std::string> members;
   for (const auto& [name, value] : facts) {
-    json_ += separator + json_string(name) + ":" + (value ? std::to_string(*value) : "null");
-    separator = ",";
+    members.push_back(
+        fmt::format("{}:{}", json_string(name), value ? std::to_string(*value) : "null"));
   }
-  json_ += "}";
+  json_ += fmt::format("{{{}}}", fmt::join(members, ","));
   return *this;
 }
 
 EventLine& EventLine::items(const std::vector<Item>& items) {
   if (items.empty()) return *this;
   key("items");
-  std::string separator = "[";
-  for (const Item& item : items) {
-    json_ += separator + item_json(item);
-    separator = ",";
-  }
-  json_ += "]";
+  std::vector<std::string> objects;
+  for (const Item& item : items) objects.push_back(item_json(item));
+  json_ += fmt::format("[{}]", fmt::join(objects, ","));
   return *this;
 }
 
 EventLine& EventLine::error(const Status& status) {
   key("error");
-  json_ += "{\"text\":" + json_string(status.to_string());
-  if (status.error != 0) json_ += ",\"errno_name\":" + json_string(errno_name(status.error));
-  if (status.rank >= 0) json_ += ",\"rank\":" + std::to_string(status.rank);
-  if (!status.path.empty()) json_ += ",\"path\":" + json_string(status.path);
-  if (status.offset) json_ += ",\"offset\":" + std::to_string(*status.offset);
-  if (status.asked) json_ += ",\"requested\":" + std::to_string(*status.asked);
-  if (status.done) json_ += ",\"returned\":" + std::to_string(*status.done);
-  json_ += "}";
+  std::string json = fmt::format(R"({{"text":{})", json_string(status.to_string()));
+  const auto add = [&json](std::string_view name, const auto& value) {
+    json += fmt::format(",\"{}\":{}", name, value);
+  };
+  if (status.error != 0) add("errno_name", json_string(errno_name(status.error)));
+  if (status.rank >= 0) add("rank", status.rank);
+  if (!status.path.empty()) add("path", json_string(status.path));
+  if (status.offset) add("offset", *status.offset);
+  if (status.asked) add("requested", *status.asked);
+  if (status.done) add("returned", *status.done);
+  json_ += json + "}";
   return *this;
 }
 
 std::string item_json(const Item& item) {
-  return "{\"name\":" + json_string(item.name) + ",\"kind\":" + json_string(item.kind) +
-         ",\"scope\":" + json_string(item.scope) + ",\"dtype\":" + json_string(item.dtype) +
-         ",\"global_shape\":" + shape_json(item.global_shape) +
-         ",\"local_shape\":" + shape_json(item.local_shape) +
-         ",\"offset\":" + shape_json(item.offset) + ",\"bytes\":" + std::to_string(item.bytes) +
-         ",\"digest\":" + json_string(item.digest) + "}";
+  return fmt::format(
+      R"({{"name":{},"kind":{},"scope":{},"dtype":{},"global_shape":{},"local_shape":{},)"
+      R"("offset":{},"bytes":{},"digest":{}}})",
+      json_string(item.name), json_string(item.kind), json_string(item.scope),
+      json_string(item.dtype), shape_json(item.global_shape), shape_json(item.local_shape),
+      shape_json(item.offset), item.bytes, json_string(item.digest));
 }
 
 std::string below(const std::string& directory, const std::string& path) {

@@ -1,6 +1,7 @@
 #include "harness/worker/worker.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -101,8 +102,8 @@ void Worker::append(const std::string& line) {
 void Worker::mark(const std::string& kind, const std::string& name) {
   if (!control_.connected()) return;
   auto sent =
-      control_.request("{\"cmd\":\"mark\",\"rank\":" + std::to_string(environment_.rank) +
-                       ",\"kind\":" + json_string(kind) + ",\"name\":" + json_string(name) + "}");
+      control_.request(fmt::format(R"({{"cmd":"mark","rank":{},"kind":{},"name":{}}})",
+                                   environment_.rank, json_string(kind), json_string(name)));
   if (sent) return;
   control_.close();
   std::fprintf(stderr, "savegate: marks end here: %s\n", sent.error().to_string().c_str());
@@ -162,7 +163,7 @@ void Worker::save_begin(std::int64_t step, int save, const std::vector<Item>& it
   EventLine line("save_begin", now_ns(), environment_.rank);
   if (attempt > 1) line.number("attempt", attempt);
   append(line.number("step", step).number("save", save).items(items).finish());
-  mark("enter", "save " + std::to_string(save));
+  mark("enter", fmt::format("save {}", save));
 }
 
 void Worker::save_end(std::int64_t step, int save, const Result<void>& saved) {
@@ -175,7 +176,7 @@ void Worker::durable(std::int64_t step, int save, const Result<void>& saved) {
 
 void Worker::end_save(const char* event, std::int64_t step, int save, const Result<void>& saved,
                       bool leave) {
-  if (leave) mark("leave", "save " + std::to_string(save));
+  if (leave) mark("leave", fmt::format("save {}", save));
   EventLine line(event, now_ns(), environment_.rank);
   const int attempt = attempts_[step];
   if (attempt > 1) line.number("attempt", attempt);
@@ -210,12 +211,12 @@ void Worker::collective_enter(const std::string& communicator, std::uint64_t num
              .number("number", static_cast<std::int64_t>(number))
              .text("collective", kind)
              .finish());
-  mark("collective_enter", communicator + "#" + std::to_string(number) + " " + kind);
+  mark("collective_enter", fmt::format("{}#{} {}", communicator, number, kind));
 }
 
 void Worker::collective_exit(const std::string& communicator, std::uint64_t number,
                              const std::string& kind) {
-  mark("collective_exit", communicator + "#" + std::to_string(number) + " " + kind);
+  mark("collective_exit", fmt::format("{}#{} {}", communicator, number, kind));
   append(EventLine("collective_exit", now_ns(), environment_.rank)
              .text("name", communicator)
              .number("number", static_cast<std::int64_t>(number))

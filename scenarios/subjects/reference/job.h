@@ -1,0 +1,52 @@
+// A job: what every part of the save path needs to know of this rank and its peers.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "faults/status.h"
+#include "gpu/backend.h"
+#include "gpu/collectives.h"
+#include "harness/worker/worker.h"
+#include "scenarios/subjects/reference/files.h"
+#include "scenarios/subjects/reference/marker.h"
+
+namespace savegate::reference {
+
+// The collectives of this rank, each reported as it begins and ends. A single rank needs no peers.
+class Comms {
+ public:
+  Comms(std::unique_ptr<gpu::Collectives> collectives, worker::Worker& worker)
+      : collectives_(std::move(collectives)), worker_(worker) {}
+
+  Result<void> barrier();
+  Result<std::vector<std::string>> all_gather(const std::string& own);
+
+ private:
+  std::unique_ptr<gpu::Collectives> collectives_;  // null: a world of one
+  worker::Worker& worker_;
+  std::uint64_t number_ = 0;
+};
+
+struct Job {
+  int rank = 0;
+  int world = 1;
+  std::string root;  // of the checkpoints
+  Comms& comms;
+  worker::Worker& worker;
+  Files& files;
+  gpu::Backend& backend;
+  Contract contract;
+
+  std::string path(const std::string& name) const { return root + "/" + name; }
+};
+
+// What each rank said of its own step, in rank order, with what it had to tell the others.
+using Votes = std::vector<Result<std::string>>;
+Result<Votes> vote(Comms& comms, const Result<void>& own, const std::string& payload);
+
+// The first error in rank order, so that every rank comes to the very same one.
+Result<void> first_error(const Votes& votes);
+
+}  // namespace savegate::reference

@@ -1,0 +1,99 @@
+// savegate-reference: a sound save path on N ranks, and what it takes to see it at work.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <string>
+
+#include "gpu/digest.h"
+#include "scenarios/subjects/reference/breaks.h"
+#include "scenarios/subjects/reference/program.h"
+#include "scenarios/subjects/reference/reader.h"
+
+namespace savegate::reference {
+namespace {
+
+struct Arguments {
+  std::uint64_t state_bytes = 8 << 20;
+  double collective_timeout = 5;  // seconds
+  std::string read;
+  std::string broken;
+  bool list_breaks = false;
+  std::string code = "savegate-reference 1";
+  std::string data = "made-up samples 1";
+  std::string recipe = "adam, 0.01, decay 0.98";
+  std::uint64_t total_steps = 100000;
+};
+
+void declare(CLI::App& app, Arguments& arguments) {
+  app.add_option("--state", arguments.state_bytes, "Bytes of state of all ranks, such as 8MiB")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  app.add_option("--collective-timeout", arguments.collective_timeout,
+                 "Seconds after which a silent peer is an error")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--read", arguments.read, "Print the checkpoints in this directory and leave");
+  app.add_option("--break", arguments.broken, "Do one thing wrong on purpose");
+  app.add_flag("--list-breaks", arguments.list_breaks, "Print what --break knows");
+  app.add_option("--code", arguments.code, "Run contract: the code")->envname("REFERENCE_CODE");
+  app.add_option("--data", arguments.data, "Run contract: the data")->envname("REFERENCE_DATA");
+  app.add_option("--recipe", arguments.recipe, "Run contract: the recipe")
+      ->envname("REFERENCE_RECIPE");
+  app.add_option("--total-steps", arguments.total_steps, "Run contract: the steps of the run")
+      ->envname("REFERENCE_TOTAL_STEPS");
+}
+
+Options options_of(const Arguments& arguments) {
+  Options options;
+  options.state_bytes = arguments.state_bytes;
+  options.collective_timeout =
+      std::chrono::milliseconds(static_cast<std::int64_t>(arguments.collective_timeout * 1000));
+  const std::string recipe = arguments.recipe + ", " + std::to_string(arguments.state_bytes);
+  options.contract = {.code = gpu::digest_of(arguments.code).hex(),
+                      .data = gpu::digest_of(arguments.data).hex(),
+                      .recipe = gpu::digest_of(recipe).hex(),
+                      .total_steps = arguments.total_steps};
+  return options;
+}
+
+int read_and_print(const std::string& root) {
+  auto lines = read_checkpoints(root);
+  if (!lines) {
+    std::fprintf(stderr, "savegate-reference: %s\n", lines.error().to_string().c_str());
+    return kFailed;
+  }
+  std::fputs(lines->c_str(), stdout);
+  return std::fflush(stdout) == 0 ? kDone : kFailed;
+}
+
+int run(const Arguments& arguments) {
+  if (arguments.list_breaks) {
+    for (const Break& each : all_breaks()) std::printf("%-28s %s\n", each.name, each.summary);
+    return kDone;
+  }
+  if (!arguments.read.empty()) return read_and_print(arguments.read);
+  Options options = options_of(arguments);
+  Parts parts = sound_parts();
+  if (!arguments.broken.empty() && !apply_break(arguments.broken, options, parts)) {
+    std::fprintf(stderr, "savegate-reference: no break `%s`; there are:\n",
+                 arguments.broken.c_str());
+    for (const Break& each : all_breaks()) std::fprintf(stderr, "  %s\n", each.name);
+    return kRefused;
+  }
+  return run_program(options, parts);
+}
+
+}  // namespace
+}  // namespace savegate::reference
+
+int main(int argc, char** argv) {
+  CLI::App app{"A sound save path: ranks, state, saves, resumes."};
+  savegate::reference::Arguments arguments;
+  savegate::reference::declare(app, arguments);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : savegate::reference::kRefused;
+  }
+  return savegate::reference::run(arguments);
+}

@@ -1,0 +1,63 @@
+// The program: start or resume, train and save until it is told to stop, say what happened.
+//
+// It is put together from parts; a negative control replaces one of them.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "faults/status.h"
+#include "harness/worker/worker.h"
+#include "scenarios/subjects/reference/job.h"
+#include "scenarios/subjects/reference/restore.h"
+#include "scenarios/subjects/reference/save.h"
+#include "scenarios/subjects/reference/training.h"
+
+namespace savegate::reference {
+
+struct Options {
+  std::uint64_t state_bytes = 8 << 20;  // of all ranks together
+  std::chrono::milliseconds collective_timeout{5000};
+  Contract contract;
+};
+
+// What the program says of itself.
+class Reporter {
+ public:
+  explicit Reporter(worker::Worker& worker) : worker_(worker) {}
+  Reporter(const Reporter&) = delete;
+  Reporter& operator=(const Reporter&) = delete;
+  virtual ~Reporter() = default;
+
+  virtual void hello() { worker_.hello({{"savegate-reference", "1"}}); }
+  // What the events say of the state's items.
+  virtual std::vector<worker::Item> shown(std::vector<worker::Item> items) { return items; }
+  virtual Status shown(const Status& error) { return error; }
+  virtual worker::Memory memory();
+  virtual int exit_status(int status) { return status; }
+
+ protected:
+  worker::Worker& worker_;
+};
+
+struct Parts {
+  std::function<std::unique_ptr<Files>(int rank)> files;
+  std::function<std::unique_ptr<Saver>(Job&)> saver;
+  std::function<std::unique_ptr<Restorer>(Job&)> restorer;
+  std::function<std::unique_ptr<Training>(Job&)> training;
+  std::function<std::unique_ptr<Reporter>(worker::Worker&)> reporter;
+};
+Parts sound_parts();
+
+// Exit statuses.
+inline constexpr int kDone = 0;
+inline constexpr int kFailed = 1;   // a save failed, or a peer is gone
+inline constexpr int kRefused = 2;  // the load, or the use
+
+int run_program(const Options& options, const Parts& parts);
+
+}  // namespace savegate::reference

@@ -1,0 +1,169 @@
+#include "scenarios/subjects/reference/state.h"
+
+#include <algorithm>
+
+#include "gpu/fill.h"
+
+namespace savegate::reference {
+namespace {
+
+using gpu::Dtype;
+
+constexpr std::uint64_t kSeed = 20;
+constexpr std::uint64_t kColumns = 64;
+
+struct ParameterSpec {
+  const char* name;
+  Dtype dtype;
+  std::uint64_t percent;  // of a rank's bytes, with its moments
+};
+
+constexpr std::array<ParameterSpec, 6> kModel = {{
+    {"model.embed", Dtype::kBf16, 30},
+    {"model.layers.0.attention", Dtype::kF32, 15},
+    {"model.layers.0.experts", Dtype::kF8E4m3, 15},
+    {"model.layers.1.attention", Dtype::kBf16, 15},
+    {"model.layers.1.experts", Dtype::kF8E4m3, 15},
+    {"model.token_map", Dtype::kI64, 10},
+}};
+
+class Builder {
+ public:
+  Builder(gpu::Backend& backend, State& state, int rank, int world)
+      : backend_(backend),
+        state_(state),
+        rank_(static_cast<std::uint64_t>(rank)),
+        world_(static_cast<std::uint64_t>(world)) {}
+
+  Result<std::size_t> add(const std::string& name, const std::string& kind, Dtype dtype,
+                          std::uint64_t rows) {
+    const gpu::Tensor shape_only{dtype, {rows, kColumns}, nullptr};
+    SAVEGATE_TRY(gpu::Buffer memory, backend_.allocate(shape_only.bytes()));
+    NamedTensor named{name,
+                      kind,
+                      {dtype, shape_only.shape, memory.get()},
+                      {rows * world_, kColumns},
+                      {rows * rank_, 0}};
+    state_.memory.push_back(std::move(memory));
+    state_.tensors.push_back(std::move(named));
+    return state_.tensors.size() - 1;
+  }
+
+  Result<void> add_parameter(const ParameterSpec& spec, std::uint64_t bytes) {
+    Parameter parameter{.trained_by_adam = gpu::float_format(spec.dtype).has_value()};
+    const std::uint64_t element =
+        gpu::dtype_bytes(spec.dtype) + (parameter.trained_by_adam ? 2 * sizeof(float) : 0);
+    const std::uint64_t rows = std::max<std::uint64_t>(1, bytes / (element * kColumns));
+    SAVEGATE_TRY(parameter.value, add(spec.name, "parameter", spec.dtype, rows));
+    if (parameter.trained_by_adam) {
+      const std::string name = spec.name;
+      SAVEGATE_TRY(parameter.average,
+                   add("optimizer.exp_avg." + name, "optimizer", Dtype::kF32, rows));
+      SAVEGATE_TRY(parameter.average_of_squares,
+                   add("optimizer.exp_avg_sq." + name, "optimizer", Dtype::kF32, rows));
+    }
+    state_.parameters.push_back(parameter);
+    return {};
+  }
+
+ private:
+  gpu::Backend& backend_;
+  State& state_;
+  std::uint64_t rank_;
+  std::uint64_t world_;
+};
+
+worker::Item small_item(const std::string& name, const std::string& kind, const std::string& scope,
+                        const std::string& dtype, const gpu::Shape& shape, const void* data,
+                        std::uint64_t bytes) {
+  return {name,
+          kind,
+          scope,
+          dtype,
+          shape,
+          shape,
+          gpu::Shape(shape.size(), 0),
+          bytes,
+          gpu::digest_of(data, bytes).hex()};
+}
+
+}  // namespace
+
+std::uint64_t RandomStream::draw() {
+  return gpu::random_bits({seed, gpu::name_hash(name), 0}, drawn++);
+}
+
+std::vector<RandomStream> fresh_random(int rank) {
+  std::vector<RandomStream> streams;
+  for (const char* name : {"cpu", "gpu", "python", "numpy"}) {
+    streams.push_back({name, kSeed + static_cast<std::uint64_t>(rank), 0});
+  }
+  return streams;
+}
+
+Result<State> State::create(gpu::Backend& backend, int rank, int world, std::uint64_t bytes) {
+  State state;
+  Builder builder(backend, state, rank, world);
+  for (const ParameterSpec& spec : kModel) {
+    const std::uint64_t share = bytes / static_cast<std::uint64_t>(world) * spec.percent / 100;
+    SAVEGATE_CHECK(builder.add_parameter(spec, share));
+  }
+  state.random = fresh_random(rank);
+  return state;
+}
+
+Result<void> State::start(gpu::Backend& backend, int rank) {
+  for (const NamedTensor& named : tensors) {
+    gpu::FillKey key{kSeed, gpu::name_hash(named.name), 0};
+    const std::uint64_t first = named.offset[0] * kColumns;
+    if (named.kind == "parameter") SAVEGATE_CHECK(backend.fill(named.tensor, key, first));
+  }
+  scheduler = Scheduler{};
+  random = fresh_random(rank);
+  counters = Counters{};
+  return {};
+}
+
+std::vector<worker::Item> small_items(const Scheduler& scheduler,
+                                      const std::vector<RandomStream>& random,
+                                      const Counters& counters, const Contract& contract) {
+  std::vector<worker::Item> items;
+  const std::array<double, 3> rates = {scheduler.base, scheduler.current, scheduler.decay};
+  items.push_back(small_item("scheduler.learning_rate", "scheduler", "replica", "f64", {3},
+                             rates.data(), sizeof(rates)));
+  for (const RandomStream& stream : random) {
+    const std::array<std::uint64_t, 2> words = {stream.seed, stream.drawn};
+    items.push_back(
+        small_item("rng." + stream.name, "rng", "rank", "u64", {2}, words.data(), sizeof(words)));
+  }
+  const std::array<std::pair<const char*, std::int64_t>, 4> values = {
+      {{"counter.global_step", counters.global_step},
+       {"counter.optimizer_step", counters.optimizer_step},
+       {"counter.effective_steps", counters.effective_steps},
+       {"counter.data_cursor", counters.data_cursor}}};
+  for (const auto& [name, value] : values) {
+    items.push_back(small_item(name, "counter", "replica", "i64", {}, &value, sizeof(value)));
+  }
+  for (const auto& [name, value] : contract.items()) {
+    items.push_back(small_item("contract." + name, "contract", "replica", "bytes", {value.size()},
+                               value.data(), value.size()));
+  }
+  return items;
+}
+
+Result<std::vector<worker::Item>> digest_items(gpu::Backend& backend, const State& state,
+                                               const Contract& contract) {
+  std::vector<worker::Item> items;
+  for (const NamedTensor& named : state.tensors) {
+    SAVEGATE_TRY(const gpu::Digest digest, backend.digest(named.tensor));
+    items.push_back({named.name, named.kind, "shard",
+                     std::string(gpu::dtype_name(named.tensor.dtype)), named.global_shape,
+                     named.tensor.shape, named.offset, named.tensor.bytes(), digest.hex()});
+  }
+  for (worker::Item& item : small_items(state.scheduler, state.random, state.counters, contract)) {
+    items.push_back(std::move(item));
+  }
+  return items;
+}
+
+}  // namespace savegate::reference

@@ -1,0 +1,125 @@
+#include "scenarios/subjects/reference/training.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "gpu/fill.h"
+#include "scenarios/subjects/reference/number.h"
+
+namespace savegate::reference {
+namespace {
+
+constexpr std::int64_t kSamplesPerRank = 8;  // in a step
+
+// Folds a value into a running number.
+std::uint64_t fold(std::uint64_t sum, std::uint64_t value) {
+  return gpu::random_bits({sum, value, 0}, 0);
+}
+
+struct Adam {
+  float rate;
+  float scale;
+  gpu::FillKey noise;
+  std::uint64_t first_index;
+
+  // The new value of an ordinary number; its moments are brought forward.
+  float operator()(float value, float& average, float& squares, std::uint64_t index) const {
+    const std::uint64_t bits = gpu::random_bits(noise, first_index + index);
+    const float uniform = static_cast<float>(bits >> 40) * 0x1p-23F - 1;
+    const float gradient = scale * (uniform + 0.05F * value);
+    average = 0.9F * average + 0.1F * gradient;
+    squares = 0.99F * squares + 0.01F * gradient * gradient;
+    return value - rate * average / (std::sqrt(squares) + 1e-8F);
+  }
+};
+
+template <class Word>
+bool update_floats(std::byte* data, std::uint64_t count, float* averages, float* squares,
+                   Number number, const Adam& adam) {
+  bool changed = false;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    Word word;
+    std::memcpy(&word, data + i * sizeof(Word), sizeof(Word));
+    if (!number.is_ordinary(word)) continue;
+    const float value = adam(number.decode(word), averages[i], squares[i], i);
+    const Word updated = static_cast<Word>(number.encode(value));
+    changed = changed || updated != word;
+    std::memcpy(data + i * sizeof(Word), &updated, sizeof(Word));
+  }
+  return changed;
+}
+
+// A table of integers has no gradient; it is stirred while there is one elsewhere.
+bool update_integers(std::byte* data, std::uint64_t count, const Adam& adam) {
+  if (adam.scale == 0) return false;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    std::uint64_t word;
+    std::memcpy(&word, data + i * sizeof(word), sizeof(word));
+    word = word * 0x5851f42d4c957f2dULL + gpu::random_bits(adam.noise, adam.first_index + i);
+    std::memcpy(data + i * sizeof(word), &word, sizeof(word));
+  }
+  return count > 0;
+}
+
+}  // namespace
+
+Result<StepReport> Training::step(State& state) {
+  StepReport report;
+  Counters& counters = state.counters;
+  const std::int64_t first = counters.data_cursor + job_.rank * kSamplesPerRank;
+  report.samples = {{first, first + kSamplesPerRank - 1}};
+  SAVEGATE_TRY(const std::uint64_t batch, agree_on_batch(state, report.samples));
+  for (const Parameter& parameter : state.parameters) {
+    if (update(state, parameter, batch)) report.changed = true;
+  }
+  ++counters.global_step;
+  ++counters.optimizer_step;
+  if (report.changed) ++counters.effective_steps;
+  counters.data_cursor += job_.world * kSamplesPerRank;
+  state.scheduler.current *= state.scheduler.decay;
+  return report;
+}
+
+Result<std::uint64_t> Training::agree_on_batch(State& state, const worker::Samples& samples) {
+  std::uint64_t own = 0;
+  for (RandomStream& stream : state.random) own = fold(own, stream.draw());
+  for (const auto& [first, last] : samples) {
+    own = fold(own, static_cast<std::uint64_t>(first));
+    own = fold(own, static_cast<std::uint64_t>(last));
+  }
+  own = fold(own, static_cast<std::uint64_t>(state.counters.optimizer_step));
+  SAVEGATE_TRY(const auto all, job_.comms.all_gather(
+                                   std::string(reinterpret_cast<const char*>(&own), sizeof(own))));
+  std::uint64_t batch = 0;
+  for (const std::string& each : all) {
+    std::uint64_t word = 0;
+    each.copy(reinterpret_cast<char*>(&word), sizeof(word));
+    batch = fold(batch, word);
+  }
+  return batch;
+}
+
+// Host memory: the update works on the tensors' bytes in place.
+bool Training::update(State& state, const Parameter& parameter, std::uint64_t batch) const {
+  const NamedTensor& value = state.tensors[parameter.value];
+  const std::uint64_t count = gpu::elements(value.tensor.shape);
+  const Adam adam{static_cast<float>(state.scheduler.current), gradient_scale(),
+                  gpu::FillKey{batch, gpu::name_hash(value.name), 1},
+                  value.offset[0] * value.tensor.shape[1]};
+  if (!parameter.trained_by_adam) return update_integers(value.tensor.data, count, adam);
+  auto* averages = reinterpret_cast<float*>(state.tensors[parameter.average].tensor.data);
+  auto* squares = reinterpret_cast<float*>(state.tensors[parameter.average_of_squares].tensor.data);
+  const Number number(*gpu::float_format(value.tensor.dtype));
+  switch (gpu::dtype_bytes(value.tensor.dtype)) {
+    case 1:
+      return update_floats<std::uint8_t>(value.tensor.data, count, averages, squares, number, adam);
+    case 2:
+      return update_floats<std::uint16_t>(value.tensor.data, count, averages, squares, number,
+                                          adam);
+    default:
+      return update_floats<std::uint32_t>(value.tensor.data, count, averages, squares, number,
+                                          adam);
+  }
+}
+
+}  // namespace savegate::reference
