@@ -2,7 +2,8 @@
 //
 // The file system asks rules_for() once a file and name; a null answer means that no rule can ever
 // act on it, and its operations then skip the injector altogether. decide() takes no lock that an
-// operation of another file could hold for long, and allocates only when a rule fires.
+// operation of another file could hold for long, and allocates only when a rule fires or counts a
+// rank or file for the first time.
 //
 //   auto rules = injector.rules_for("step_2/shard-1.tmp");      // kept with the inode
 //   Decision d = injector.decide({.op = Op::kWrite, .caller = caller, .rules = rules.get(), …});
@@ -25,6 +26,8 @@
 
 namespace savegate::faults {
 
+class ArmedPlan;  // armed_plan.h
+
 // What rules could act on a file of one name. Immutable; valid as long as the holder keeps it.
 class FileRules {
  public:
@@ -42,6 +45,7 @@ class FileRules {
   bool temporary_ = false;
   std::vector<std::uint32_t> rules_;  // indices into the plan's rules
   std::vector<std::uint32_t> budgets_;
+  std::shared_ptr<ArmedPlan> plan_;
 };
 
 struct Hit {
@@ -97,7 +101,8 @@ class Injector {
   // Accounts of the budgets. adopt(): a file that was there when the mount began.
   void adopt(FileId file, std::string_view path, std::uint64_t size);
   void truncated(FileId file, std::uint64_t size);
-  void unlinked(FileId file);  // the last name is gone; the charge stays while it is open
+  // The last name is gone: nothing is given back while the file is open.
+  void unlinked(FileId) {}
   void released(FileId file);  // last name and last handle are gone
   // The free bytes that the tightest budget covering `path` leaves; nothing where none does.
   struct Space {

@@ -47,6 +47,7 @@ std::uint64_t acting_ops(const Match& match, const Action& action) {
   const auto* error = std::get_if<ErrnoAction>(&action);
   // What an accepted write loses later; only who asks for it by name gets a late error otherwise.
   if (error != nullptr && error->late && match.ops == 0) asked = kDirtying;
+  if (match.offset || match.size) asked &= kData;  // the others have neither
   return asked & std::visit(Possible(), action);
 }
 

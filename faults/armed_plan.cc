@@ -1,0 +1,282 @@
+#include "faults/armed_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+namespace savegate::faults {
+namespace {
+
+constexpr std::uint64_t kCharging = (std::uint64_t{1} << static_cast<int>(Op::kWrite)) |
+                                    (std::uint64_t{1} << static_cast<int>(Op::kFallocate)) |
+                                    (std::uint64_t{1} << static_cast<int>(Op::kCopyFileRange));
+
+std::uint64_t saturating_add(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+}  // namespace
+
+// The decision on one operation while it is being made.
+class ArmedPlan::Verdict {
+ public:
+  Verdict(const Operation& operation, const Phases& phases, int life)
+      : operation_(operation), phases_(phases), life_(life) {}
+
+  const Phase& phase() {
+    if (!phase_) phase_ = phases_.now(operation_.caller.rank);
+    return *phase_;
+  }
+
+  // Lets the rule act if the operation still has room for it.
+  void act(RuleState& rule) {
+    const bool acts =
+        std::visit([&](const auto& action) { return take(rule, action); }, rule.rule().action);
+    if (acts) add_hit(rule.rule().name, rule.count_hit(), rule.action_text());
+  }
+
+  void fail_late(RuleState& rule) {
+    outcome_taken_ = true;
+    decision_.error = std::get<ErrnoAction>(rule.rule().action).error;
+    decision_.allowed = 0;
+    add_hit(rule.rule().name, rule.count_hit(), rule.action_text());
+  }
+  bool outcome_taken() const { return outcome_taken_; }
+
+  // Bytes that would be written if no budget minded.
+  std::uint64_t bytes_to_charge() const {
+    const bool killed_before = decision_.kill && decision_.kill->when == When::kBefore &&
+                               decision_.kill->signal == SIGKILL;
+    if (decision_.lie || killed_before) return 0;
+    return std::min(operation_.length, decision_.allowed);
+  }
+
+  void limit(std::uint64_t bytes, const BudgetSpec& budget, std::uint64_t hit) {
+    decision_.allowed = bytes;
+    const bool outcome_is_errno = decision_.error != 0;
+    if (bytes == 0) {
+      if (!outcome_is_errno) decision_.error = budget.error;
+      decision_.allowed_is_short = false;
+    } else if (!outcome_is_errno) {
+      decision_.allowed_is_short = true;
+    }
+    add_hit(budget.name, hit,
+            fmt::format("budget {} limit {}", errno_name(budget.error), budget.limit));
+  }
+
+  Decision take() { return std::move(decision_); }
+
+ private:
+  void add_hit(const std::string& name, std::uint64_t hit, std::string action) {
+    const Phase& now = phase();
+    decision_.hits.push_back({.rule = name,
+                              .hit = hit,
+                              .action = std::move(action),
+                              .life = life_,
+                              .attempt = now.attempt,
+                              .phase = now.full});
+  }
+
+  bool take_outcome(RuleState& rule) {
+    if (outcome_taken_ || !rule.claim_once()) return false;
+    outcome_taken_ = true;
+    return true;
+  }
+
+  bool take(RuleState& rule, const ErrnoAction& action) {
+    if (!take_outcome(rule)) return false;
+    decision_.error = action.error;
+    decision_.allowed = action.after ? bytes_of(*action.after, operation_.length) : 0;
+    return true;
+  }
+
+  bool take(RuleState& rule, const ShortAction& action) {
+    std::uint64_t bytes = bytes_of(action.bytes, operation_.length);
+    // Half of 1 byte is no short write but none at all, which a share does not ask for.
+    if (action.bytes.share && bytes == 0) bytes = 1;
+    if (bytes >= operation_.length || !take_outcome(rule)) return false;
+    decision_.allowed = bytes;
+    decision_.allowed_is_short = true;
+    return true;
+  }
+
+  bool take(RuleState& rule, const LieAction&) {
+    if (!take_outcome(rule)) return false;
+    decision_.lie = true;
+    return true;
+  }
+
+  bool take(RuleState& rule, const DelayAction& action) {
+    if (!rule.claim_once()) return false;
+    decision_.delay_ns = saturating_add(decision_.delay_ns, action.nanoseconds);
+    return true;
+  }
+
+  bool take(RuleState& rule, const HangAction&) {
+    if (decision_.hang || !rule.claim_once()) return false;
+    decision_.hang = true;
+    decision_.hang_rule = rule_index_;
+    return true;
+  }
+
+  bool take(RuleState& rule, const KillAction& action) {
+    const bool middle = action.when == When::kMiddle;
+    if (decision_.kill || (middle && outcome_taken_) || !rule.claim_once()) return false;
+    decision_.kill = action;
+    if (middle) {
+      outcome_taken_ = true;
+      decision_.allowed = bytes_of(action.at, operation_.length);
+    }
+    return true;
+  }
+
+  bool take(RuleState& rule, const CorruptAction& action) {
+    const std::uint64_t at = bytes_of(action.at, operation_.length);
+    if (at >= operation_.length || decision_.corrupt || !rule.claim_once()) return false;
+    decision_.corrupt = action;
+    decision_.corrupt_at = at;
+    decision_.corrupt_length = std::min(action.length, operation_.length - at);
+    return true;
+  }
+
+ public:
+  void set_rule_index(std::uint32_t index) { rule_index_ = index; }
+
+ private:
+  const Operation& operation_;
+  const Phases& phases_;
+  const int life_;
+  std::shared_ptr<const Phase> phase_;
+  std::uint32_t rule_index_ = 0;
+  bool outcome_taken_ = false;
+  Decision decision_;
+};
+
+ArmedPlan::ArmedPlan(Plan plan, const Layout& layout, int life, std::uint64_t generation)
+    : plan_(std::move(plan)),
+      layout_(layout),
+      life_(life),
+      generation_(generation),
+      accounts_(plan_.budgets) {
+  for (const Rule& rule : plan_.rules) rules_.emplace_back(rule, plan_.seed);
+  for (const BudgetSpec& budget : plan_.budgets) {
+    budget_paths_.emplace_back(budget.path);
+    budget_counts_.emplace_back();
+  }
+}
+
+std::vector<std::uint32_t> ArmedPlan::budgets_of(std::string_view path) const {
+  std::vector<std::uint32_t> budgets;
+  for (std::uint32_t i = 0; i < budget_paths_.size(); ++i) {
+    if (budget_paths_[i].matches(path)) budgets.push_back(i);
+  }
+  return budgets;
+}
+
+ArmedPlan::Selection ArmedPlan::select(std::string_view path) const {
+  Selection selection;
+  if (rules_.empty() && budget_paths_.empty()) return selection;
+  selection.file = classify(layout_, path);
+  for (std::uint32_t i = 0; i < rules_.size(); ++i) {
+    if (!rules_[i].can_match(path, selection.file, life_)) continue;
+    selection.rules.push_back(i);
+    selection.ops |= rules_[i].ops() | rules_[i].delivering_ops();
+  }
+  selection.budgets = budgets_of(path);
+  if (!selection.budgets.empty()) selection.ops |= kCharging;
+  return selection;
+}
+
+Decision ArmedPlan::decide(const Operation& operation, const std::vector<std::uint32_t>& rules,
+                           const std::vector<std::uint32_t>& budgets, const Phases& phases) {
+  Verdict verdict(operation, phases, life_);
+  deliver_late_error(operation, verdict);
+  for (const std::uint32_t index : rules) {
+    RuleState& rule = rules_[index];
+    if ((rule.ops() & op_bit(operation.op)) == 0) continue;
+    const Phase* phase = rule.needs_phase() ? &verdict.phase() : nullptr;
+    if (!rule.is_candidate(operation, phase) || !rule.selects(operation)) continue;
+    if (rule.delivering_ops() != 0) {
+      mark_late_error(operation, index);
+    } else {
+      verdict.set_rule_index(index);
+      verdict.act(rule);
+    }
+  }
+  if (!budgets.empty() && (kCharging & op_bit(operation.op)) != 0) {
+    charge(operation, budgets, verdict);
+  }
+  return verdict.take();
+}
+
+void ArmedPlan::deliver_late_error(const Operation& operation, Verdict& verdict) {
+  if (late_files_.load() == 0 || (operation.op != Op::kFsync && operation.op != Op::kClose)) return;
+  std::optional<std::uint32_t> due;
+  {
+    const std::lock_guard lock(late_mutex_);
+    const auto found = late_.find(operation.file);
+    if (found == late_.end()) return;
+    std::vector<std::uint32_t>& marks = found->second;
+    const auto mark = std::find_if(marks.begin(), marks.end(), [&](std::uint32_t index) {
+      return (rules_[index].delivering_ops() & op_bit(operation.op)) != 0;
+    });
+    if (mark == marks.end()) return;
+    due = *mark;
+    marks.erase(mark);
+    if (marks.empty()) late_.erase(found);
+    late_files_.store(late_.size());
+  }
+  verdict.fail_late(rules_[*due]);
+}
+
+void ArmedPlan::mark_late_error(const Operation& operation, std::uint32_t rule) {
+  if (operation.file == 0) return;
+  const std::lock_guard lock(late_mutex_);
+  std::vector<std::uint32_t>& marks = late_[operation.file];
+  const bool marked = std::find(marks.begin(), marks.end(), rule) != marks.end();
+  if (!marked && rules_[rule].claim_once()) marks.push_back(rule);
+  if (marks.empty()) late_.erase(operation.file);
+  late_files_.store(late_.size());
+}
+
+void ArmedPlan::forget_late_errors(FileId file) {
+  if (late_files_.load() == 0) return;
+  const std::lock_guard lock(late_mutex_);
+  late_.erase(file);
+  late_files_.store(late_.size());
+}
+
+void ArmedPlan::charge(const Operation& operation, const std::vector<std::uint32_t>& budgets,
+                       Verdict& verdict) {
+  const std::uint64_t bytes = verdict.bytes_to_charge();
+  if (bytes == 0) return;
+  for (const std::uint32_t index : budgets) budget_counts_[index].candidates.fetch_add(1);
+  const Accounts::Grant grant =
+      accounts_.charge(budgets, operation.file, operation.offset,
+                       saturating_add(operation.offset, bytes), operation.op == Op::kFallocate);
+  if (!grant.refused_by) return;
+  const std::uint64_t hit = 1 + budget_counts_[*grant.refused_by].hits.fetch_add(1);
+  verdict.limit(grant.bytes, plan_.budgets[*grant.refused_by], hit);
+}
+
+std::vector<Injector::RuleCount> ArmedPlan::counts() const {
+  std::vector<Injector::RuleCount> counts;
+  for (const RuleState& rule : rules_) {
+    counts.push_back({.name = rule.rule().name,
+                      .required = rule.rule().required,
+                      .candidates = rule.candidates(),
+                      .hits = rule.hits()});
+  }
+  for (std::size_t i = 0; i < plan_.budgets.size(); ++i) {
+    counts.push_back({.name = plan_.budgets[i].name,
+                      .required = plan_.budgets[i].required,
+                      .candidates = budget_counts_[i].candidates.load(),
+                      .hits = budget_counts_[i].hits.load()});
+  }
+  return counts;
+}
+
+}  // namespace savegate::faults

@@ -1,0 +1,131 @@
+#include "faults/budget.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace savegate::faults {
+
+Budget::Budget(BudgetSpec spec) : spec_(std::move(spec)), blocks_(spec_.limit / spec_.block) {}
+
+std::uint64_t Budget::free() const {
+  return used_ >= blocks_ ? 0 : (blocks_ - used_) * spec_.block;
+}
+
+std::uint64_t Budget::fits(FileId file, std::uint64_t from, std::uint64_t to) const {
+  static const Blocks kNone;
+  const auto found = files_.find(file);
+  const Blocks& charged = found == files_.end() ? kNone : found->second;
+  std::uint64_t left = used_ >= blocks_ ? 0 : blocks_ - used_;
+  const std::uint64_t end = block_end(to);
+  std::uint64_t block = from / spec_.block;
+  auto next = charged.upper_bound(block);
+  if (next != charged.begin()) block = std::max(block, std::prev(next)->second);
+  while (block < end) {  // a hole begins here
+    const std::uint64_t hole_end = next == charged.end() ? end : std::min(end, next->first);
+    const std::uint64_t hole = hole_end - block;
+    if (hole > left) {
+      const std::uint64_t stop = (block + left) * spec_.block;
+      return stop <= from ? 0 : std::min(to, stop) - from;
+    }
+    left -= hole;
+    block = hole_end;
+    if (next != charged.end() && next->first == hole_end) {
+      block = next->second;
+      ++next;
+    }
+  }
+  return to - from;
+}
+
+std::uint64_t Budget::charge(FileId file, std::uint64_t from, std::uint64_t to) {
+  const std::uint64_t granted = fits(file, from, to);
+  if (granted > 0) take(files_[file], from / spec_.block, block_end(from + granted));
+  return granted;
+}
+
+void Budget::adopt(FileId file, std::uint64_t size) {
+  if (size > 0) take(files_[file], 0, block_end(size));
+}
+
+// Adds [first, end) to the charged blocks, merged with what it touches.
+void Budget::take(Blocks& blocks, std::uint64_t first, std::uint64_t end) {
+  auto next = blocks.upper_bound(first);
+  if (next != blocks.begin() && std::prev(next)->second >= first) --next;
+  std::uint64_t merged_first = first;
+  std::uint64_t merged_end = end;
+  std::uint64_t had = 0;
+  while (next != blocks.end() && next->first <= end) {
+    merged_first = std::min(merged_first, next->first);
+    merged_end = std::max(merged_end, next->second);
+    had += next->second - next->first;
+    next = blocks.erase(next);
+  }
+  blocks.emplace(merged_first, merged_end);
+  used_ += (merged_end - merged_first) - had;
+}
+
+void Budget::shrink(FileId file, std::uint64_t size) {
+  const auto found = files_.find(file);
+  if (found == files_.end()) return;
+  Blocks& blocks = found->second;
+  const std::uint64_t end = block_end(size);
+  while (!blocks.empty()) {
+    const auto last = std::prev(blocks.end());
+    if (last->second <= end) break;
+    if (last->first < end) {
+      used_ -= last->second - end;
+      last->second = end;
+      break;
+    }
+    used_ -= last->second - last->first;
+    blocks.erase(last);
+  }
+  if (blocks.empty()) files_.erase(found);
+}
+
+void Budget::release(FileId file) { shrink(file, 0); }
+
+Accounts::Accounts(const std::vector<BudgetSpec>& specs) {
+  for (const BudgetSpec& spec : specs) budgets_.emplace_back(spec);
+}
+
+Accounts::Grant Accounts::charge(const std::vector<std::uint32_t>& budgets, FileId file,
+                                 std::uint64_t from, std::uint64_t to, bool whole) {
+  const std::lock_guard lock(mutex_);
+  Grant grant{.bytes = to - from, .refused_by = {}};
+  for (const std::uint32_t index : budgets) {
+    const std::uint64_t bytes = budgets_[index].fits(file, from, to);
+    if (bytes < grant.bytes) grant = {.bytes = bytes, .refused_by = index};
+  }
+  if (whole && grant.refused_by) grant.bytes = 0;
+  for (const std::uint32_t index : budgets) {
+    budgets_[index].charge(file, from, from + grant.bytes);
+  }
+  return grant;
+}
+
+void Accounts::adopt(const std::vector<std::uint32_t>& budgets, FileId file, std::uint64_t size) {
+  const std::lock_guard lock(mutex_);
+  for (const std::uint32_t index : budgets) budgets_[index].adopt(file, size);
+}
+
+void Accounts::shrink(FileId file, std::uint64_t size) {
+  const std::lock_guard lock(mutex_);
+  for (Budget& budget : budgets_) budget.shrink(file, size);
+}
+
+void Accounts::release(FileId file) { shrink(file, 0); }
+
+std::optional<Accounts::Space> Accounts::tightest(const std::vector<std::uint32_t>& budgets) const {
+  const std::lock_guard lock(mutex_);
+  std::optional<Space> tightest;
+  for (const std::uint32_t index : budgets) {
+    const Budget& budget = budgets_[index];
+    if (!tightest || budget.free() < tightest->free) {
+      tightest = Space{.limit = budget.limit(), .free = budget.free()};
+    }
+  }
+  return tightest;
+}
+
+}  // namespace savegate::faults
