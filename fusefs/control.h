@@ -1,21 +1,24 @@
 // The control protocol of savegate-fs: JSON lines over a Unix stream socket, one reply a request.
+// clang-format off
 //
 //   → {"cmd":"status"}                              ← {"ok":true,"mount":"…","held":0,…}
 //   → {"cmd":"arm","plan":"<toml>"}                 ← {"ok":true} | {"ok":false,"error":"…"}
 //   → {"cmd":"disarm"}                              ← {"ok":true}
 //   → {"cmd":"release","rule":"name"}               ← {"ok":true,"released":3}     (no rule: all)
-//   → {"cmd":"statistics"}                          ← {"ok":true,"operations":{"write":17,…},"rules":[{"name","required","candidates","hits"}…]}
+//   → {"cmd":"statistics"}                          ← {"ok":true,"operations":{"write":17,…},
+//                                                      "rules":[{"name","required","candidates","hits"}…]}
 //   → {"cmd":"fired","from":0}                      ← {"ok":true,"records":[…],"next":5}
 //   → {"cmd":"mark","rank":1,"kind":"enter","name":"save 2"}      ← {"ok":true}
 //   → {"cmd":"flush"}                               ← {"ok":true}   trace and fired records are on file
 //   → {"cmd":"stop"}                                ← {"ok":true}   then unmounts and ends
 //
-// `mark` is what a rank sends (SAVEGATE_CONTROL names the socket): kind `enter` and `leave` open and
-// close a span (save, load), `point` names a point in it, `collective_enter` and `collective_exit`
+// `mark` is what a rank sends (SAVEGATE_CONTROL names the socket): kind `enter` and `leave` open
+// and close a span (save, load), `point` names a point in it, `collective_enter` and `collective_exit`
 // carry "name" = "<communicator>#<number> <kind>". It goes through the injector as operation `phase`
 // with the mark's name as path2 and its kind recorded in the trace's path, and is answered when the
 // decision is done: a kill, a delay or a hold at a protocol point is a rule like any other. The
 // caller is identified by the socket's peer credentials.
+// clang-format on
 #pragma once
 
 #include <string>
@@ -31,8 +34,8 @@ class ControlClient {
   ControlClient(ControlClient&& other) noexcept;
   ControlClient& operator=(ControlClient&& other) noexcept;
   ~ControlClient();
-  // One JSON request line in, the reply line out (without '\n'). A reply of {"ok":false} is an error
-  // that quotes it.
+  // One JSON request line in, the reply line out (without '\n'). A reply of {"ok":false} is an
+  // error that quotes it.
   Result<std::string> call(const std::string& request_json);
 
  private:

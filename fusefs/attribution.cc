@@ -1,0 +1,164 @@
+#include "fusefs/attribution.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <mutex>
+
+namespace savegate::fusefs {
+
+namespace {
+
+constexpr std::size_t kMaxThreads = 4096;  // kept, each with a descriptor
+constexpr int kMaxAncestors = 64;
+
+std::string executable(int proc_fd) {
+  std::array<char, 512> link;
+  ssize_t length = ::readlinkat(proc_fd, "exe", link.data(), link.size());
+  return length < 0 ? std::string() : std::string(link.data(), static_cast<std::size_t>(length));
+}
+
+}  // namespace
+
+Attributed attribute(pid_t tid, pid_t stop_at, const ProcessSource& source) {
+  Attributed found;
+  auto status = source.status(tid);
+  if (!status) return found;
+  found.pid = status->tgid;
+
+  pid_t pid = status->tgid;
+  for (int depth = 0; depth < kMaxAncestors && pid > 1 && pid != stop_at; depth++) {
+    auto rank = source.rank(pid);
+    if (rank && (found.rank < 0 || *rank == found.rank)) {
+      found.rank = *rank;
+      found.root = pid;
+    } else if (found.rank >= 0) {
+      break;  // the rank's own process was the one below
+    }
+    auto parent = source.status(pid);
+    if (!parent) break;
+    pid = parent->ppid;
+  }
+  if (found.rank < 0) return found;
+  if (found.root != found.pid) {
+    found.relation = faults::Relation::kChild;
+  } else {
+    found.relation = tid == found.pid ? faults::Relation::kProcess : faults::Relation::kThread;
+  }
+  return found;
+}
+
+struct Attribution::Cached {
+  Cached(int fd, std::string program, faults::Caller who)
+      : proc_fd(fd), exe(std::move(program)), caller(who) {}
+  Cached(const Cached&) = delete;
+  Cached& operator=(const Cached&) = delete;
+  ~Cached() { ::close(proc_fd); }
+  bool holds() const {
+    std::array<char, 512> link;
+    ssize_t length = ::readlinkat(proc_fd, "exe", link.data(), link.size());
+    return length > 0 && std::string_view(link.data(), static_cast<std::size_t>(length)) == exe;
+  }
+
+  const int proc_fd;  // /proc/<tid>
+  const std::string exe;
+  const faults::Caller caller;
+};
+
+Attribution::Attribution(pid_t stop_at) : stop_at_(stop_at) {}
+Attribution::~Attribution() = default;
+
+faults::Caller Attribution::caller(pid_t tid) {
+  if (tid <= 0) return {};
+  std::shared_ptr<const Cached> cached;
+  {
+    std::shared_lock lock(mutex_);
+    if (auto found = threads_.find(tid); found != threads_.end()) cached = found->second;
+  }
+  if (cached && cached->holds()) return cached->caller;
+
+  int proc_fd = ::open(fmt::format("/proc/{}", tid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (proc_fd < 0) return {.rank = -1, .relation = faults::Relation::kNone, .pid = tid, .tid = tid};
+  std::string exe = executable(proc_fd);
+  Attributed found = attribute(tid, stop_at_, ProcessSource{});
+  faults::Caller caller{found.rank, found.relation, found.pid, tid};
+  auto fresh = std::make_shared<const Cached>(proc_fd, std::move(exe), caller);
+  remember(found);
+  std::unordered_map<pid_t, std::shared_ptr<const Cached>> dropped;  // closed after the lock
+  std::unique_lock lock(mutex_);
+  if (threads_.size() >= kMaxThreads) dropped.swap(threads_);
+  cached = std::exchange(threads_[tid], std::move(fresh));
+  lock.unlock();
+  return caller;
+}
+
+faults::Caller Attribution::caller_as(pid_t tid, int rank) {
+  faults::Caller known = caller(tid);
+  if (known.rank == rank || known.pid == 0) return known;
+  Attributed named{rank, faults::Relation::kProcess, known.pid, known.pid};
+  remember(named);
+  faults::Caller caller{rank, faults::Relation::kProcess, known.pid, tid};
+  int proc_fd = ::open(fmt::format("/proc/{}", tid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (proc_fd < 0) return caller;
+  auto fresh = std::make_shared<const Cached>(proc_fd, executable(proc_fd), caller);
+  std::unique_lock lock(mutex_);
+  auto old = std::exchange(threads_[tid], std::move(fresh));
+  lock.unlock();
+  return caller;
+}
+
+void Attribution::remember(const Attributed& found) {
+  if (found.rank < 0) return;
+  auto start = start_ticks(found.pid);
+  auto root_start = found.root == found.pid ? start : start_ticks(found.root);
+  std::unique_lock lock(mutex_);
+  if (start) members_[found.pid] = *start;
+  if (root_start) {
+    members_[found.root] = *root_start;
+    roots_[found.rank] = found.root;
+  }
+}
+
+std::vector<Attribution::Process> Attribution::targets(const faults::Caller& caller,
+                                                       faults::KillTarget target) const {
+  std::vector<Process> processes;
+  std::shared_lock lock(mutex_);
+  auto add = [&](pid_t pid) {
+    if (auto found = members_.find(pid); found != members_.end()) {
+      processes.push_back({pid, found->second});
+    }
+  };
+  if (target == faults::KillTarget::kJob) {
+    for (const auto& [pid, start] : members_) processes.push_back({pid, start});
+  } else if (target == faults::KillTarget::kRank) {
+    if (auto root = roots_.find(caller.rank); root != roots_.end()) add(root->second);
+  }
+  lock.unlock();
+  // A caller without a rank is its own target; so is a child.
+  if (processes.empty() && caller.pid > 0 &&
+      (target == faults::KillTarget::kChild || caller.rank < 0)) {
+    if (auto start = start_ticks(caller.pid)) processes.push_back({caller.pid, *start});
+  }
+  return processes;
+}
+
+int send_signal(const std::vector<Attribution::Process>& targets, int signal) {
+  int first_error = 0;
+  for (const auto& target : targets) {
+    int pidfd = static_cast<int>(::syscall(SYS_pidfd_open, target.pid, 0));
+    int error = pidfd < 0 ? errno : 0;
+    if (pidfd >= 0) {
+      bool same = start_ticks(target.pid) == target.start_ticks;
+      if (same && ::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0) != 0) error = errno;
+      ::close(pidfd);
+    }
+    if (error != 0 && error != ESRCH && first_error == 0) first_error = error;
+  }
+  return first_error;
+}
+
+}  // namespace savegate::fusefs

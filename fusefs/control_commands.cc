@@ -1,0 +1,137 @@
+#include "fusefs/control_commands.h"
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+namespace savegate::fusefs {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+constexpr std::array<std::string_view, 5> kMarkKinds = {"enter", "leave", "point",
+                                                        "collective_enter", "collective_exit"};
+
+std::string print(const ordered_json& json) {
+  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+std::string success() { return R"({"ok":true})"; }
+
+std::string refusal(const std::string& why) {
+  return print(ordered_json{{"ok", false}, {"error", why}});
+}
+
+std::string result(const Result<void>& done) {
+  return done ? success() : refusal(done.error().to_string());
+}
+
+// "" where the key is absent or no string.
+std::string text(const ordered_json& json, const char* key) {
+  auto found = json.find(key);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::int64_t number(const ordered_json& json, const char* key, std::int64_t otherwise) {
+  auto found = json.find(key);
+  return found != json.end() && found->is_number_integer() ? found->get<std::int64_t>() : otherwise;
+}
+
+std::string status(FileSystem& fs, const std::string& mount_point) {
+  return print(ordered_json{{"ok", true},
+                            {"mount", mount_point},
+                            {"held", fs.stalls.held()},
+                            {"armed", fs.flow.armed()},
+                            {"tracing", fs.flow.tracing()},
+                            {"fired", fs.recorder.fired_count()}});
+}
+
+std::string statistics(FileSystem& fs) {
+  ordered_json operations = ordered_json::object();
+  for (int i = 0; i < faults::kOpCount; i++) {
+    const auto op = static_cast<faults::Op>(i);
+    if (auto count = fs.recorder.counted(op)) operations[std::string(op_name(op))] = count;
+  }
+  ordered_json rules = ordered_json::array();
+  for (const auto& count : fs.injector.counts()) {
+    rules.push_back({{"name", count.name},
+                     {"required", count.required},
+                     {"candidates", count.candidates},
+                     {"hits", count.hits}});
+  }
+  return print(ordered_json{{"ok", true}, {"operations", operations}, {"rules", rules}});
+}
+
+std::string fired(FileSystem& fs, std::int64_t from) {
+  const auto first = from < 0 ? std::size_t{0} : static_cast<std::size_t>(from);
+  const auto lines = fs.recorder.fired_from(first);
+  // The records are JSON already.
+  std::string reply = R"({"ok":true,"records":[)";
+  for (std::size_t i = 0; i < lines.size(); i++) {
+    if (i != 0) reply += ',';
+    reply += lines[i];
+  }
+  return reply + R"(],"next":)" + std::to_string(first + lines.size()) + '}';
+}
+
+std::string arm(FileSystem& fs, const std::string& toml) {
+  auto plan = faults::parse_plan(toml, "control");
+  if (!plan) return refusal(plan.error().to_string());
+  return result(fs.arm(std::move(*plan)));
+}
+
+void mark(FileSystem& fs, const ordered_json& json, const ControlRequest& request) {
+  const std::string kind = text(json, "kind");
+  if (std::find(kMarkKinds.begin(), kMarkKinds.end(), kind) == kMarkKinds.end()) {
+    request.reply(refusal("mark: unknown kind \"" + kind + "\""));
+    return;
+  }
+  faults::Caller caller = fs.attribution.caller(request.peer);
+  const auto rank = static_cast<int>(number(json, "rank", caller.rank));
+  if (rank >= 0) caller = fs.attribution.caller_as(request.peer, rank);
+  Mark mark{
+      .caller = caller, .kind = kind, .name = text(json, "name"), .parked = {}, .replied = {}};
+  mark.parked = [&fs, on_hangup = request.on_hangup](StallId id) {
+    on_hangup([&fs, id] { fs.stalls.interrupt(id); });
+  };
+  mark.replied = [reply = request.reply](int error) {
+    reply(error == 0 ? success() : refusal(errno_name(error)));
+  };
+  fs.flow.mark(std::move(mark));
+}
+
+}  // namespace
+
+ControlCommands::ControlCommands(FileSystem& file_system, std::string mount_point,
+                                 std::function<void()> stop)
+    : fs_(file_system), mount_point_(std::move(mount_point)), stop_(std::move(stop)) {}
+
+void ControlCommands::handle(ControlRequest request) {
+  const auto json = ordered_json::parse(request.line, nullptr, /*allow_exceptions=*/false);
+  const std::string command = json.is_object() ? text(json, "cmd") : std::string();
+  if (command == "mark") {
+    mark(fs_, json, request);
+  } else if (command == "status") {
+    request.reply(status(fs_, mount_point_));
+  } else if (command == "statistics") {
+    request.reply(statistics(fs_));
+  } else if (command == "fired") {
+    request.reply(fired(fs_, number(json, "from", 0)));
+  } else if (command == "arm") {
+    request.reply(arm(fs_, text(json, "plan")));
+  } else if (command == "disarm") {
+    request.reply(result(fs_.arm({})));
+  } else if (command == "release") {
+    const auto released = fs_.stalls.release(text(json, "rule"));
+    request.reply(print(ordered_json{{"ok", true}, {"released", released}}));
+  } else if (command == "flush") {
+    request.reply(result(fs_.recorder.flush()));
+  } else if (command == "stop") {
+    request.reply(success());
+    stop_();
+  } else {
+    request.reply(refusal("no such command: " + request.line));
+  }
+}
+
+}  // namespace savegate::fusefs

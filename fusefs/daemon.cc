@@ -1,0 +1,202 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "faults/layout.h"
+#include "faults/plan.h"
+#include "faults/toml.h"
+#include "fusefs/control_commands.h"
+#include "fusefs/control_server.h"
+#include "fusefs/file_system.h"
+#include "fusefs/mount.h"
+#include "fusefs/options.h"
+#include "fusefs/session.h"
+
+namespace savegate::fusefs {
+
+namespace {
+
+constexpr unsigned kLeastThreads = 8;
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  const int fd_;
+};
+
+Result<std::string> read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  if (!in || !(text << in.rdbuf())) {
+    if (in && in.peek() == std::ifstream::traits_type::eof()) return std::string();
+    return fail(system_error("read", path));
+  }
+  return text.str();
+}
+
+Result<faults::Plan> load_plan(const std::string& path) {
+  if (path.empty()) return faults::Plan{};
+  SAVEGATE_TRY(const std::string text, read_file(path));
+  SAVEGATE_TRY(faults::Plan plan, faults::parse_plan(text, path));
+  SAVEGATE_CHECK(check_plan(plan));
+  return plan;
+}
+
+Result<faults::Layout> load_layout(const std::string& path) {
+  if (path.empty()) return faults::Layout{};
+  SAVEGATE_TRY(const std::string text, read_file(path));
+  SAVEGATE_TRY(faults::TomlDocument document, faults::parse_toml(text, path));
+  auto root = document.root();
+  auto table = root.table("layout");
+  if (!table) return faults::Layout{};
+  faults::Layout layout = faults::read_layout(*table);
+  SAVEGATE_CHECK(table->finish());
+  return layout;
+}
+
+Result<int> open_backing_directory(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (fd >= 0) return fd;
+  Status status = unavailable("the backing directory must exist", path, errno);
+  status.operation = "open";
+  return fail(status);
+}
+
+// Every inode that the kernel knows and every open file takes a descriptor.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  unsigned long most = 0;
+  if (std::ifstream("/proc/sys/fs/nr_open") >> most) {
+    rlimit wide{most, std::max<rlim_t>(most, limit.rlim_max)};
+    if (::setrlimit(RLIMIT_NOFILE, &wide) == 0) return;
+  }
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+Result<void> say_ready(int fd) {
+  if (fd < 0) return {};
+  constexpr std::string_view kReady = "ready\n";
+  while (true) {
+    const ssize_t put = ::write(fd, kReady.data(), kReady.size());
+    if (put == static_cast<ssize_t>(kReady.size())) return {};
+    if (put < 0 && errno == EINTR) continue;
+    return fail(system_error("write", fmt::format("ready-fd {}", fd)));
+  }
+}
+
+// Waits for the first reason to end: a signal, the parent's death, the command, the mount gone.
+Result<void> wait_for_end(int signals, int parent, int stop) {
+  std::array<pollfd, 3> events = {pollfd{signals, POLLIN, 0}, pollfd{stop, POLLIN, 0},
+                                  pollfd{parent, POLLIN, 0}};
+  while (::poll(events.data(), events.size(), -1) < 0) {
+    if (errno != EINTR) return fail(system_error("poll", ""));
+  }
+  return {};
+}
+
+fuse_lowlevel_ops all_operations() {
+  fuse_lowlevel_ops operations{};
+  operations.init = negotiate;
+  add_data_operations(operations);
+  add_name_operations(operations);
+  add_attribute_operations(operations);
+  add_directory_operations(operations);
+  return operations;
+}
+
+void drop_pages(fuse_session* session, FileSystem& fs, const Node& node, std::uint64_t offset,
+                std::uint64_t length) {
+  // Never from within a request: the kernel may hold the pages that it asks about.
+  fs.pool.post([session, id = fs.inodes.id(node), offset, length] {
+    fuse_lowlevel_notify_inval_inode(session, id, static_cast<off_t>(offset),
+                                     static_cast<off_t>(length));
+  });
+}
+
+}  // namespace
+
+Result<void> run_daemon(const DaemonOptions& options) {
+  SAVEGATE_TRY(faults::Plan plan, load_plan(options.plan));
+  SAVEGATE_TRY(faults::Layout layout, load_layout(options.layout));
+  SAVEGATE_TRY(auto recorder, Recorder::create(options.trace, options.fired));
+  SAVEGATE_TRY(const int backing_fd, open_backing_directory(options.backing));
+
+  sigset_t ending;
+  sigemptyset(&ending);
+  sigaddset(&ending, SIGTERM);
+  sigaddset(&ending, SIGINT);
+  ::pthread_sigmask(SIG_BLOCK, &ending, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  const Descriptor signals(::signalfd(-1, &ending, SFD_CLOEXEC));
+  const Descriptor stop(::eventfd(0, EFD_CLOEXEC));
+  if (signals.get() < 0 || stop.get() < 0) return fail(system_error("signalfd", ""));
+  const Descriptor parent(options.parent_pid > 0
+                              ? static_cast<int>(::syscall(SYS_pidfd_open, options.parent_pid, 0))
+                              : -1);
+  if (options.parent_pid > 0 && parent.get() < 0) {
+    return fail(system_error("pidfd_open", fmt::format("process {}", options.parent_pid)));
+  }
+  raise_descriptor_limit();
+  ::umask(0);
+
+  auto fs = std::make_unique<FileSystem>(std::move(plan), std::move(layout), options.life,
+                                         *recorder, backing_fd, ::getppid());
+  if (const int error = fs->inodes.set_root(::dup(backing_fd)); error != 0) {
+    return fail(system_error("stat", options.backing, error));
+  }
+  const auto end = [fd = stop.get()] {
+    const std::uint64_t one = 1;
+    while (::write(fd, &one, sizeof one) < 0 && errno == EINTR) {
+    }
+  };
+  SAVEGATE_TRY(auto session,
+               Session::mount(all_operations(), fs.get(), options.mount, options.backing));
+  fs->flow.set_drop_pages([raw = session->get(), shared = fs.get()](
+                              const Node& node, std::uint64_t offset, std::uint64_t length) {
+    drop_pages(raw, *shared, node, offset, length);
+  });
+  ControlCommands commands(*fs, options.mount, end);
+  auto control = ControlServer::listen(options.control, [&commands](ControlRequest request) {
+    commands.handle(std::move(request));
+  });
+  Result<void> ended;
+  if (control) {
+    session->start(std::max(kLeastThreads, 2 * std::thread::hardware_concurrency()), end);
+    ended = say_ready(options.ready_fd);
+    if (ended) ended = wait_for_end(signals.get(), parent.get(), stop.get());
+    control->reset();
+  } else {
+    ended = fail(control.error());
+  }
+  if (auto stopped = session->stop(); !stopped && ended) ended = stopped;
+  fs.reset();  // answers what is still held, while the connection is there
+  session.reset();
+  if (auto flushed = recorder->flush(); !flushed && ended) ended = flushed;
+  return ended;
+}
+
+}  // namespace savegate::fusefs

@@ -1,0 +1,96 @@
+// All that the handlers of file operations share, one object a mount.
+#pragma once
+
+#define FUSE_USE_VERSION 314
+#include <dirent.h>
+#include <fuse_lowlevel.h>
+#include <unistd.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "faults/injector.h"
+#include "faults/plan.h"
+#include "fusefs/attribution.h"
+#include "fusefs/flow.h"
+#include "fusefs/inode_table.h"
+#include "fusefs/recorder.h"
+#include "fusefs/stalls.h"
+#include "fusefs/worker_pool.h"
+
+namespace savegate::fusefs {
+
+// An open file. Alive from open to release, and as long as an operation on it is under way.
+struct Handle : std::enable_shared_from_this<Handle> {
+  Handle(NodePtr of, int backing_fd) : node(std::move(of)), fd(backing_fd) {}
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  ~Handle() { ::close(fd); }
+
+  const NodePtr node;
+  const int fd;
+  std::shared_ptr<Handle> self;  // reset at release
+};
+using HandlePtr = std::shared_ptr<Handle>;
+
+class FileSystem {
+ public:
+  // Takes the descriptor of the backing directory (O_PATH | O_DIRECTORY).
+  FileSystem(faults::Plan plan, faults::Layout layout, int life, Recorder& record, int backing_fd,
+             pid_t stop_at);
+  FileSystem(const FileSystem&) = delete;
+  FileSystem& operator=(const FileSystem&) = delete;
+
+  static FileSystem& of(fuse_req_t req) {
+    return *static_cast<FileSystem*>(fuse_req_userdata(req));
+  }
+  static HandlePtr handle(const fuse_file_info* info);
+
+  // Another plan, or an empty one. Refused where a rule could never act on this mount.
+  Result<void> arm(faults::Plan plan);
+
+  // Looks the name up for a reply to the kernel. 0 or errno.
+  int entry(const NodePtr& parent, const std::string& name, fuse_entry_param& entry);
+  double attribute_timeout(Node& node);
+  void reply_entry(fuse_req_t req, const fuse_entry_param& entry);
+  // Makes the descriptor a handle of the kernel's, which decides how it caches. With an entry the
+  // reply is one to create.
+  void reply_open(fuse_req_t req, NodePtr node, int fd, fuse_file_info info,
+                  const fuse_entry_param* entry);
+
+  // The name of a backing file went away; its charge goes with its last name and handle.
+  void name_removed(int path_fd);
+  void handle_closed(const Node& node);
+
+  faults::Injector injector;
+  InodeTable inodes;
+  Attribution attribution;
+  Recorder& recorder;
+  const int root_fd;
+  Flow flow;
+  // Last, so that what still waits is finished while all else is there.
+  WorkerPool pool;
+  Stalls stalls;
+
+ private:
+  void adopt_backing_files(const faults::Plan& plan);
+};
+
+Result<void> check_plan(const faults::Plan& plan);
+
+// errno of a failed call as an outcome.
+inline Outcome outcome_of(int result) { return {.error = result == 0 ? 0 : errno}; }
+std::string descriptor_path(int fd);  // "/proc/self/fd/7"
+// Opens as the caller's open(2) asks, less what the kernel has done or the mount does itself:
+// offsets of O_APPEND are the kernel's, and O_DIRECT is refused where the backing refuses it but
+// not used.
+int open_backing(int folder_fd, const char* path, int flags, mode_t mode);
+
+// Each fills in its group of operations.
+void add_data_operations(fuse_lowlevel_ops& operations);
+void add_name_operations(fuse_lowlevel_ops& operations);
+void add_attribute_operations(fuse_lowlevel_ops& operations);
+void add_directory_operations(fuse_lowlevel_ops& operations);
+
+}  // namespace savegate::fusefs

@@ -1,0 +1,350 @@
+#include "fusefs/flow.h"
+
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <vector>
+
+#include "fusefs/file_system.h"
+#include "fusefs/process_info.h"
+
+namespace savegate::fusefs {
+
+using faults::Op;
+using faults::When;
+
+namespace {
+
+bool moves_bytes(Op op) { return op == Op::kRead || op == Op::kWrite || op == Op::kCopyFileRange; }
+
+void corrupt(char* bytes, std::uint64_t size, const faults::Decision& decision) {
+  const auto from = std::min(decision.corrupt_at, size);
+  const auto to = std::min(size, from + decision.corrupt_length);
+  for (auto i = from; i < to; i++) {
+    bytes[i] = decision.corrupt->kind == faults::Corruption::kZero
+                   ? '\0'
+                   : static_cast<char>(bytes[i] ^ 1);
+  }
+}
+
+bool contains(const std::vector<Attribution::Process>& processes, pid_t pid) {
+  return std::any_of(processes.begin(), processes.end(),
+                     [pid](const auto& process) { return process.pid == pid; });
+}
+
+bool is_stall(const faults::Hit& hit) {
+  return hit.action.starts_with("delay") || hit.action.starts_with("hang");
+}
+
+}  // namespace
+
+bool can_lie(Op op) {
+  switch (op) {
+    case Op::kWrite:
+    case Op::kTruncate:
+    case Op::kFallocate:
+    case Op::kCopyFileRange:
+    case Op::kClose:
+    case Op::kFsync:
+    case Op::kFsyncdir:
+    case Op::kRmdir:
+    case Op::kUnlink:
+    case Op::kRename:
+    case Op::kChmod:
+    case Op::kChown:
+    case Op::kUtimens:
+    case Op::kSetxattr:
+    case Op::kRemovexattr:
+    case Op::kPhase:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// One operation between its decision and its reply. Owns all that outlives the worker's call.
+struct Flow::Pending {
+  fuse_req_t req = nullptr;
+  Op op = Op::kLookup;
+  NodePtr node;
+  std::string path;
+  std::string path2;
+  faults::FileId file = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+  std::uint32_t flags = 0;
+  std::string_view payload;  // the worker's, or owned_payload
+  std::string owned_payload;
+  faults::Caller caller;
+  std::string phase;
+  int attempt = 0;
+  std::uint64_t begin_seq = 0;
+  std::uint64_t begin_ns = 0;
+  faults::Decision decision;
+  Execute execute;
+  Reply reply;
+  std::function<void(StallId)> parked;  // of a mark
+};
+
+Flow::Flow(faults::Injector& injector, InodeTable& inodes, Attribution& attribution,
+           Recorder& recorder, Stalls& stalls, int root_fd)
+    : injector_(injector),
+      inodes_(inodes),
+      attribution_(attribution),
+      recorder_(recorder),
+      stalls_(stalls),
+      root_fd_(root_fd) {}
+
+std::shared_ptr<const faults::FileRules> Flow::rules_of(Node& node) {
+  const auto generation = injector_.generation();
+  const auto epoch = inodes_.epoch();
+  std::lock_guard lock(node.rules_mutex);
+  if (node.rules_generation != generation + 1 || node.rules_epoch != epoch) {
+    node.rules = injector_.rules_for(inodes_.path(node));
+    node.rules_generation = generation + 1;
+    node.rules_epoch = epoch;
+  }
+  return node.rules;
+}
+
+// A rename or link is matched by the name that a rule on it can match: the old one, else the new.
+std::shared_ptr<const faults::FileRules> Flow::rules_of(const Request& request) {
+  const Target& target = request.target;
+  auto rules = target.name == nullptr
+                   ? rules_of(*target.node)
+                   : injector_.rules_for(inodes_.path(*target.node, target.name));
+  if (target.name2 == nullptr || (rules && rules->can_match(request.op))) return rules;
+  auto second = injector_.rules_for(inodes_.path(*target.node2, target.name2));
+  return second && second->can_match(request.op) ? second : rules;
+}
+
+std::uint64_t Flow::free_bytes(const std::string& path) const {
+  struct statvfs status {};
+  std::uint64_t free = 0;
+  if (::fstatvfs(root_fd_, &status) == 0) free = status.f_bavail * status.f_frsize;
+  if (auto space = injector_.space(path)) free = std::min(free, space->free);
+  return free;
+}
+
+void Flow::run_watched(const Request& request, std::shared_ptr<const faults::FileRules> rules,
+                       Execute execute, Reply reply) {
+  auto pending = std::make_shared<Pending>();
+  const Target& target = request.target;
+  pending->req = request.req;
+  pending->op = request.op;
+  pending->node = target.node;
+  pending->path = inodes_.path(*target.node, target.name ? target.name : "");
+  if (target.node2) pending->path2 = inodes_.path(*target.node2, target.name2 ? target.name2 : "");
+  if (target.text2) pending->path2 = target.text2;
+  pending->file = request.file;
+  pending->offset = request.offset;
+  pending->length = request.length;
+  pending->flags = request.flags;
+  pending->payload = request.payload;
+  pending->caller = attribution_.caller(fuse_req_ctx(request.req)->pid);
+  pending->execute = std::move(execute);
+  pending->reply = std::move(reply);
+  pending->begin_ns = monotonic_ns();
+  pending->begin_seq = recorder_.tick();
+  if (recorder_.tracing()) {
+    pending->phase = injector_.phase(pending->caller.rank);
+    pending->attempt = injector_.attempt(pending->caller.rank);
+  }
+  if (rules) {
+    struct stat attributes {};
+    const bool sized = request.size_fd >= 0 && ::fstat(request.size_fd, &attributes) == 0;
+    pending->decision =
+        injector_.decide({.op = request.op,
+                          .caller = pending->caller,
+                          .rules = rules.get(),
+                          .path = pending->path,
+                          .path2 = pending->path2,
+                          .file = request.file,
+                          .offset = request.offset,
+                          .length = request.length,
+                          .file_size = sized ? static_cast<std::uint64_t>(attributes.st_size) : 0});
+  }
+  start(std::move(pending));
+}
+
+void Flow::mark(Mark mark) {
+  recorder_.count(Op::kPhase);
+  const int rank = mark.caller.rank;
+  if (mark.kind == "enter") injector_.enter(rank, mark.name);
+  if (mark.kind == "point") injector_.point(rank, mark.name);
+
+  auto pending = std::make_shared<Pending>();
+  pending->op = Op::kPhase;
+  pending->path = mark.kind;
+  pending->path2 = mark.name;
+  pending->caller = mark.caller;
+  pending->parked = std::move(mark.parked);
+  pending->execute = [](const Limits&) { return Outcome{}; };
+  pending->reply = [this, rank, leave = mark.kind == "leave", replied = std::move(mark.replied)](
+                       fuse_req_t, const Outcome& outcome) {
+    if (leave) injector_.leave(rank);
+    replied(outcome.error);
+  };
+  pending->begin_ns = monotonic_ns();
+  pending->begin_seq = recorder_.tick();
+  pending->phase = injector_.phase(rank);
+  pending->attempt = injector_.attempt(rank);
+  if (armed()) {
+    if (auto rules = injector_.rules_for("")) {
+      pending->decision = injector_.decide({.op = Op::kPhase,
+                                            .caller = pending->caller,
+                                            .rules = rules.get(),
+                                            .path = "",
+                                            .path2 = pending->path2});
+    }
+  }
+  start(std::move(pending));
+}
+
+void Flow::start(std::shared_ptr<Pending> pending) {
+  const auto& decision = pending->decision;
+  if (decision.hang || decision.delay_ns != 0) {
+    park(pending);
+  } else {
+    finish(*pending, Wake::kElapsed);
+  }
+}
+
+void Flow::park(const std::shared_ptr<Pending>& pending) {
+  record_fired(*pending, Outcome{}, /*stalls=*/true);
+  pending->owned_payload.assign(pending->payload);
+  pending->payload = pending->owned_payload;
+
+  Stall stall;
+  const auto& decision = pending->decision;
+  if (!decision.hang) stall.delay = std::chrono::nanoseconds(decision.delay_ns);
+  for (const auto& hit : decision.hits) {
+    if (is_stall(hit)) stall.rules.push_back(hit.rule);
+  }
+  stall.dying = [tid = pending->caller.tid] {
+    auto status = process_status(tid);
+    return !status || status->dying;
+  };
+  stall.then = [this, pending](Wake why) { finish(*pending, why); };
+
+  const StallId id = stalls_.reserve();
+  if (pending->req != nullptr) {
+    fuse_req_interrupt_func(
+        pending->req,
+        [](fuse_req_t req, void* data) {
+          FileSystem::of(req).stalls.interrupt(std::bit_cast<StallId>(data));
+        },
+        std::bit_cast<void*>(id));
+  } else {
+    stall.dying = [] { return true; };  // the connection is gone, whoever held it
+    pending->parked(id);
+  }
+  stalls_.park(id, std::move(stall));
+}
+
+void Flow::finish(Pending& pending, Wake wake) {
+  const auto& kill = pending.decision.kill;
+  Outcome outcome;
+  bool fired = false;
+  bool caller_dies = wake == Wake::kInterrupted || wake == Wake::kShutdown;
+  std::vector<Attribution::Process> targets;
+  bool send_later = false;
+  if (kill && !caller_dies) {
+    targets = attribution_.targets(pending.caller, kill->target);
+    const bool before =
+        kill->when == When::kBefore || (kill->when == When::kMiddle && !moves_bytes(pending.op));
+    send_later = !before;
+    if (before) {
+      record_fired(pending, outcome, /*stalls=*/false);
+      fired = true;
+      caller_dies = kill->signal == SIGKILL && contains(targets, pending.caller.pid);
+      send_later = caller_dies;  // the trace is complete before the process ends
+      if (!caller_dies) send_signal(targets, kill->signal);
+    }
+  }
+  if (caller_dies) {
+    outcome.error = EINTR;
+  } else {
+    outcome = execute(pending);
+  }
+  if (recorder_.tracing()) record_trace(pending, outcome);
+  if (!fired) record_fired(pending, outcome, /*stalls=*/false);
+  if (send_later) send_signal(targets, kill->signal);
+  pending.reply(pending.req, outcome);
+  const auto& damage = pending.decision.corrupt;
+  if (damage && pending.op == Op::kWrite && drop_pages_) {
+    drop_pages_(*pending.node, pending.offset, pending.length);
+  }
+}
+
+Outcome Flow::execute(Pending& pending) {
+  const auto& decision = pending.decision;
+  if (decision.lie && can_lie(pending.op)) return {.lied = true};
+  const bool partly = moves_bytes(pending.op) && decision.allowed > 0;
+  if (decision.error != 0 && !partly) return {.error = decision.error};
+
+  Limits limits{std::min(decision.allowed, pending.length), pending.payload};
+  std::string damaged;
+  if (decision.corrupt && pending.op == Op::kWrite) {
+    damaged.assign(pending.payload);
+    corrupt(damaged.data(), damaged.size(), decision);
+    limits.payload = damaged;
+  }
+  Outcome outcome = pending.execute(limits);
+  if (decision.corrupt && outcome.data != nullptr) corrupt(outcome.data, outcome.done, decision);
+  if (outcome.error == 0) outcome.error = decision.error;
+  return outcome;
+}
+
+void Flow::record_fired(const Pending& pending, const Outcome& outcome, bool stalls) {
+  for (const auto& hit : pending.decision.hits) {
+    if (is_stall(hit) != stalls) continue;
+    faults::FiredRecord record;
+    record.time_ns = monotonic_ns();
+    record.seq = pending.begin_seq;
+    record.rule = hit.rule;
+    record.hit = hit.hit;
+    record.action = hit.action;
+    record.life = hit.life;
+    record.attempt = hit.attempt;
+    record.phase = hit.phase;
+    record.caller = pending.caller;
+    record.op = pending.op;
+    record.path = pending.path;
+    record.path2 = pending.path2;
+    record.offset = pending.offset;
+    record.requested = pending.length;
+    record.returned = outcome.done;
+    record.error = outcome.error;
+    record.fs_free = free_bytes(pending.path);
+    recorder_.fired(record);
+  }
+}
+
+void Flow::record_trace(const Pending& pending, const Outcome& outcome) {
+  faults::TraceRecord record;
+  record.begin_seq = pending.begin_seq;
+  record.begin_ns = pending.begin_ns;
+  record.op = pending.op;
+  record.caller = pending.caller;
+  record.path = pending.path;
+  record.path2 = pending.path2;
+  record.phase = pending.phase;
+  record.attempt = pending.attempt;
+  record.file = pending.file;
+  record.offset = pending.offset;
+  record.requested = pending.length;
+  record.effective = outcome.done;
+  record.returned = outcome.lied ? pending.length : (outcome.error != 0 ? 0 : outcome.done);
+  record.error = outcome.error;
+  record.flags = pending.flags;
+  record.faulted = pending.decision.acts();
+  recorder_.trace(record);
+}
+
+}  // namespace savegate::fusefs

@@ -1,0 +1,108 @@
+#include "fusefs/inode_table.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cerrno>
+
+namespace savegate::fusefs {
+
+static_assert(sizeof(NodeId) >= sizeof(Node*), "a node's address is its number");
+constexpr NodeId kRootId = 1;
+
+Node::~Node() { ::close(fd); }
+
+int InodeTable::set_root(int path_fd) {
+  struct stat attributes {};
+  if (::fstat(path_fd, &attributes) != 0) {
+    int error = errno;
+    ::close(path_fd);
+    return error;
+  }
+  root_ = std::make_shared<Node>(path_fd, attributes);
+  root_->lookups = 1;
+  return 0;
+}
+
+NodePtr InodeTable::get(NodeId id) const {
+  if (id == kRootId) return root_;
+  return std::bit_cast<Node*>(id)->shared_from_this();
+}
+
+NodeId InodeTable::id(const Node& node) const {
+  return &node == root_.get() ? kRootId : std::bit_cast<NodeId>(&node);
+}
+
+int InodeTable::lookup(const NodePtr& parent, const std::string& name, NodePtr& node,
+                       struct stat& attributes) {
+  int fd = ::openat(parent->fd, name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return errno;
+  if (::fstat(fd, &attributes) != 0) {
+    int error = errno;
+    ::close(fd);
+    return error;
+  }
+  auto fresh = std::make_shared<Node>(fd, attributes);
+  std::unique_lock lock(mutex_);
+  auto [position, inserted] =
+      nodes_.try_emplace(Key{attributes.st_dev, attributes.st_ino}, std::move(fresh));
+  node = position->second;
+  node->lookups++;
+  rename_locked(*node, parent, name);
+  return 0;
+}
+
+NodePtr InodeTable::find(dev_t dev, ino_t ino) const {
+  std::shared_lock lock(mutex_);
+  auto position = nodes_.find(Key{dev, ino});
+  return position == nodes_.end() ? nullptr : position->second;
+}
+
+void InodeTable::forget(NodeId id, std::uint64_t lookups) {
+  if (id == kRootId) return;
+  NodePtr gone;  // destroyed after the lock is let go
+  std::unique_lock lock(mutex_);
+  Node* node = std::bit_cast<Node*>(id);
+  node->lookups -= lookups;
+  if (node->lookups != 0) return;
+  auto position = nodes_.find(Key{node->dev, node->ino});
+  if (position == nodes_.end()) return;
+  gone = std::move(position->second);
+  nodes_.erase(position);
+  lock.unlock();
+}
+
+void InodeTable::moved(const NodePtr& node, const NodePtr& parent, const std::string& name) {
+  std::unique_lock lock(mutex_);
+  rename_locked(*node, parent, name);
+}
+
+void InodeTable::rename_locked(Node& node, const NodePtr& parent, const std::string& name) {
+  if (node.parent == parent && node.name == name) return;
+  bool fresh = node.parent == nullptr;
+  node.parent = parent;
+  node.name = name;
+  if (!fresh) epoch_.fetch_add(1, std::memory_order_release);
+}
+
+std::string InodeTable::path(const Node& node, std::string_view name) const {
+  std::string_view parts[256];
+  std::size_t count = 0;
+  if (!name.empty()) parts[count++] = name;
+  std::shared_lock lock(mutex_);
+  for (const Node* at = &node; at->parent != nullptr && count < 256; at = at->parent.get()) {
+    parts[count++] = at->name;
+  }
+  std::size_t length = count;
+  for (std::size_t i = 0; i < count; i++) length += parts[i].size();
+  std::string path;
+  path.reserve(length);
+  for (std::size_t i = count; i-- > 0;) {
+    if (!path.empty()) path += '/';
+    path += parts[i];
+  }
+  return path;
+}
+
+}  // namespace savegate::fusefs

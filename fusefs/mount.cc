@@ -1,0 +1,69 @@
+#include "fusefs/mount.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace savegate::fusefs {
+
+Result<void> check_mount_point(const std::string& mount_point) {
+  struct stat attributes {};
+  if (::stat(mount_point.c_str(), &attributes) != 0) {
+    const int error = errno;
+    if (error == ENOTCONN) {
+      Status status =
+          unavailable(fmt::format("a mount whose server is gone lies there; take it away with "
+                                  "`umount -l {}` or `fusermount3 -uz {}`",
+                                  mount_point, mount_point),
+                      mount_point, error);
+      status.operation = "mount";
+      return fail(status);
+    }
+    Status status =
+        unavailable("make this directory first, or mount elsewhere", mount_point, error);
+    status.operation = "mount";
+    return fail(status);
+  }
+  if (!S_ISDIR(attributes.st_mode)) {
+    Status status = unavailable("a mount point must be a directory", mount_point, ENOTDIR);
+    status.operation = "mount";
+    return fail(status);
+  }
+  return {};
+}
+
+Result<int> mount_fuse(const std::string& mount_point, const std::string& source) {
+  const int fd = ::open("/dev/fuse", O_RDWR | O_CLOEXEC);
+  if (fd < 0) {
+    Status status =
+        unavailable("load the fuse module (`modprobe fuse`), or give the container /dev/fuse",
+                    "/dev/fuse", errno);
+    status.operation = "open";
+    return fail(status);
+  }
+  const std::string options =
+      fmt::format("fd={},rootmode=40000,user_id={},group_id={},allow_other,default_permissions", fd,
+                  ::geteuid(), ::getegid());
+  if (::mount(source.c_str(), mount_point.c_str(), "fuse.savegate", MS_NOSUID | MS_NODEV,
+              options.c_str()) != 0) {
+    const int error = errno;
+    ::close(fd);
+    Status status = unavailable(
+        "mounting needs CAP_SYS_ADMIN in this namespace: run as root (a container: "
+        "--cap-add SYS_ADMIN --device /dev/fuse), or as a user with fusermount3 installed",
+        mount_point, error);
+    status.operation = "mount";
+    return fail(status);
+  }
+  return fd;
+}
+
+Result<void> unmount(const std::string& mount_point) {
+  if (::umount2(mount_point.c_str(), MNT_DETACH) == 0) return {};
+  if (errno == EINVAL || errno == ENOENT) return {};
+  return fail(system_error("umount", mount_point));
+}
+
+}  // namespace savegate::fusefs

@@ -1,0 +1,17 @@
+// Mounting FUSE at a directory in this process's mount namespace, and taking it away for certain.
+#pragma once
+
+#include <string>
+
+#include "faults/status.h"
+
+namespace savegate::fusefs {
+
+// As root: opens /dev/fuse and mounts it there. The descriptor is the session's.
+Result<int> mount_fuse(const std::string& mount_point, const std::string& source);
+// At once, whoever still uses it; what is not mounted is no error.
+Result<void> unmount(const std::string& mount_point);
+// The directory exists and no dead mount lies on it.
+Result<void> check_mount_point(const std::string& mount_point);
+
+}  // namespace savegate::fusefs

@@ -1,0 +1,28 @@
+// What /proc says of a process, as far as attribution needs it. Parsing is pure.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace savegate::fusefs {
+
+struct ProcessStatus {
+  pid_t tgid = 0;
+  pid_t ppid = 0;
+  bool dying = false;  // SIGKILL is pending on the thread or its process
+};
+
+std::optional<ProcessStatus> parse_status(std::string_view text);       // /proc/N/status
+std::optional<std::uint64_t> parse_start_ticks(std::string_view text);  // /proc/N/stat, field 22
+// RANK, else SLURM_PROCID, OMPI_COMM_WORLD_RANK, PMI_RANK of a NUL-separated environment.
+std::optional<int> rank_from_environment(std::string_view environment);
+
+std::optional<ProcessStatus> process_status(pid_t tid);
+std::optional<std::uint64_t> start_ticks(pid_t pid);
+std::optional<int> process_rank(pid_t pid);
+
+}  // namespace savegate::fusefs
