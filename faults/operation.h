@@ -87,11 +87,11 @@ class FileRules;  // injector.h: the rules that could ever act on one file
 
 struct Operation {
   Op op = Op::kLookup;
-  Caller caller;
+  Caller caller = {};
   const FileRules* rules =
       nullptr;  // of the file (for create, rename …: of the name acted on); null: none match
-  std::string_view path;        // relative to the mount's root, no leading slash; "" is the root
-  std::string_view path2;       // new name of rename and link, target of symlink, name of a phase
+  std::string_view path = {};   // relative to the mount's root, no leading slash; "" is the root
+  std::string_view path2 = {};  // new name of rename and link, target of symlink, name of a phase
   FileId file = 0;              // 0 where the file does not exist yet
   std::uint64_t offset = 0;     // bytes
   std::uint64_t length = 0;     // bytes asked

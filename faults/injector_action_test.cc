@@ -1,0 +1,293 @@
+// What each action decides, how several act on one operation, and what the injector keeps.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "faults/injector_testing.h"
+
+namespace savegate::faults {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Field;
+
+TEST(ActionTest, ErrnoLetsNothingThrough) {
+  auto mount = TestMount::with_rule("op = 'write'", "errno = 'ENOSPC'");
+  const Decision decision = mount.write("a", 0, 4096, 2);
+  EXPECT_EQ(decision.error, ENOSPC);
+  EXPECT_EQ(decision.allowed, 0U);
+  EXPECT_EQ(decision.hits.at(0).rule, "r");
+  EXPECT_EQ(decision.hits.at(0).hit, 1U);
+  EXPECT_EQ(decision.hits.at(0).action, "errno ENOSPC");
+  EXPECT_EQ(mount.write("a", 0, 4096).hits.at(0).hit, 2U);
+}
+
+TEST(ActionTest, ErrnoAfterLetsItsBytesThroughFirst) {
+  auto mount = TestMount::with_rule("op = 'write'", "errno = 'ENOSPC', after = '1KiB'");
+  EXPECT_EQ(mount.write("a", 0, 4096).allowed, 1024U);
+  EXPECT_EQ(mount.write("a", 0, 100).allowed, 100U);
+  EXPECT_EQ(mount.write("a", 0, 100).error, ENOSPC);
+  EXPECT_FALSE(mount.op(Op::kFsync, "a").acts());
+}
+
+TEST(ActionTest, ShortReplacesTheErrorByFewerBytes) {
+  auto mount = TestMount::with_rule("", "short = '50%'");
+  const Decision decision = mount.write("a", 0, 4096);
+  EXPECT_EQ(decision.allowed, 2048U);
+  EXPECT_TRUE(decision.allowed_is_short);
+  EXPECT_EQ(decision.error, 0);
+  EXPECT_TRUE(mount.op(Op::kRead, "a", 0, 0, 10).allowed_is_short);
+}
+
+// A program that continues short writes must get to the end.
+TEST(ActionTest, ShareOfAShortWriteIsNeverNothing) {
+  auto mount = TestMount::with_rule("", "short = '50%'");
+  EXPECT_EQ(mount.write("a", 0, 2).allowed, 1U);
+  EXPECT_FALSE(mount.write("a", 0, 1).acts());
+}
+
+TEST(ActionTest, ShortOfMoreThanWasAskedIsNoHit) {
+  auto mount = TestMount::with_rule("", "short = '1KiB'");
+  EXPECT_FALSE(mount.write("a", 0, 1024).acts());
+  EXPECT_EQ(mount.injector.counts().at(0).candidates, 1U);
+  EXPECT_EQ(mount.injector.counts().at(0).hits, 0U);
+}
+
+TEST(ActionTest, DelaysAddUp) {
+  TestMount mount("[[rule]]\naction = { delay = '200ms' }\n[[rule]]\naction = { delay = '1s' }\n");
+  const Decision decision = mount.write("a", 0, 1);
+  EXPECT_EQ(decision.delay_ns, 1'200'000'000U);
+  EXPECT_EQ(decision.hits.size(), 2U);
+  EXPECT_EQ(decision.allowed, UINT64_MAX);
+}
+
+TEST(ActionTest, HangNamesItsRule) {
+  TestMount mount("[[rule]]\naction = { delay = '1s' }\n[[rule]]\naction = { hang = true }\n");
+  const Decision decision = mount.write("a", 0, 1);
+  EXPECT_TRUE(decision.hang);
+  EXPECT_EQ(decision.hang_rule, 1U);
+}
+
+TEST(ActionTest, KillInTheMiddleSaysTheByte) {
+  auto mount = TestMount::with_rule(
+      "op = 'write'", "kill = 'SIGKILL', when = 'middle', at = '25%', target = 'job'");
+  const Decision decision = mount.write("a", 0, 4096);
+  ASSERT_TRUE(decision.kill);
+  EXPECT_EQ(decision.kill->signal, SIGKILL);
+  EXPECT_EQ(decision.kill->when, When::kMiddle);
+  EXPECT_EQ(decision.kill->target, KillTarget::kJob);
+  EXPECT_EQ(decision.allowed, 1024U);
+  EXPECT_EQ(decision.hits.at(0).action, "kill SIGKILL middle 25% job");
+}
+
+TEST(ActionTest, KillBeforeAndAfterLeaveTheBytesAlone) {
+  for (const char* when : {"before", "after"}) {
+    auto mount = TestMount::with_rule("op = 'rename'",
+                                      "kill = 'SIGTERM', when = '" + std::string(when) + "'");
+    const Decision decision = mount.op(Op::kRename, "a");
+    ASSERT_TRUE(decision.kill);
+    EXPECT_EQ(decision.allowed, UINT64_MAX);
+  }
+}
+
+TEST(ActionTest, CorruptSaysWhereAndHowMuch) {
+  auto mount = TestMount::with_rule("op = 'write'", "corrupt = 'zero', at = '50%', length = 16");
+  const Decision decision = mount.write("a", 0, 100);
+  ASSERT_TRUE(decision.corrupt);
+  EXPECT_EQ(decision.corrupt->kind, Corruption::kZero);
+  EXPECT_EQ(decision.corrupt_at, 50U);
+  EXPECT_EQ(decision.corrupt_length, 16U);
+  EXPECT_EQ(mount.write("a", 0, 20).corrupt_length, 10U);
+}
+
+TEST(ActionTest, CorruptionBeyondTheOperationIsNoHit) {
+  auto mount = TestMount::with_rule("op = 'write'", "corrupt = 'flip', at = 100");
+  EXPECT_FALSE(mount.write("a", 0, 100).acts());
+  EXPECT_TRUE(mount.write("a", 0, 101).acts());
+}
+
+TEST(ActionTest, CorruptOutIsForReadsOnly) {
+  auto mount = TestMount::with_rule("", "corrupt = 'flip', on = 'out'");
+  EXPECT_FALSE(mount.write("a", 0, 100).acts());
+  EXPECT_TRUE(mount.op(Op::kRead, "a", 0, 0, 100).corrupt);
+}
+
+TEST(ActionTest, LieIsSuccessWithoutEffect) {
+  auto mount = TestMount::with_rule("op = 'fsync'", "lie = true");
+  const Decision decision = mount.op(Op::kFsync, "a");
+  EXPECT_TRUE(decision.lie);
+  EXPECT_EQ(decision.error, 0);
+}
+
+TEST(LateErrorTest, ComesAtTheNextFsyncAndThenNoMore) {
+  auto mount = TestMount::with_rule("op = 'write', nth = 1", "errno = 'EIO', late = 'fsync'");
+  EXPECT_FALSE(mount.write("a", 0, 1).acts());
+  EXPECT_EQ(mount.injector.counts().at(0).hits, 0U);
+  EXPECT_FALSE(mount.op(Op::kFsync, "b").acts());
+  EXPECT_FALSE(mount.op(Op::kClose, "a").acts());
+  const Decision decision = mount.op(Op::kFsync, "a", /*rank=*/1);
+  EXPECT_EQ(decision.error, EIO);
+  EXPECT_EQ(decision.hits.at(0).action, "errno EIO at the next fsync");
+  EXPECT_EQ(mount.injector.counts().at(0).hits, 1U);
+  EXPECT_FALSE(mount.op(Op::kFsync, "a").acts());
+}
+
+TEST(LateErrorTest, MayComeAtClose) {
+  auto mount = TestMount::with_rule("role = 'shard'", "errno = 'EDQUOT', late = 'close'");
+  EXPECT_FALSE(mount.write("shard-0", 0, 1).acts());
+  EXPECT_FALSE(mount.op(Op::kFsync, "shard-0").acts());
+  EXPECT_EQ(mount.op(Op::kClose, "shard-0").error, EDQUOT);
+  EXPECT_FALSE(mount.op(Op::kClose, "shard-0").acts());
+}
+
+TEST(LateErrorTest, DiesWithItsFile) {
+  auto mount = TestMount::with_rule("op = 'write'", "errno = 'EIO', late = 'fsync'");
+  mount.write("a", 0, 1);
+  mount.injector.released(TestMount::file_of("a"));
+  EXPECT_FALSE(mount.op(Op::kFsync, "a").acts());
+}
+
+TEST(LateErrorTest, OnceMarksOneFile) {
+  auto mount = TestMount::with_rule("op = 'write', once = true", "errno = 'EIO', late = 'fsync'");
+  mount.write("a", 0, 1);
+  mount.write("b", 0, 1);
+  EXPECT_FALSE(mount.op(Op::kFsync, "b").acts());
+  EXPECT_TRUE(mount.op(Op::kFsync, "a").acts());
+}
+
+TEST(SeveralRulesTest, FirstOutcomeWinsAndTheOtherCountsNoHit) {
+  TestMount mount(
+      "[[rule]]\nname = 'a'\naction = { errno = 'EIO' }\n"
+      "[[rule]]\nname = 'b'\naction = { errno = 'ENOSPC' }\n");
+  EXPECT_EQ(mount.write("x", 0, 1).error, EIO);
+  const auto counts = mount.injector.counts();
+  EXPECT_EQ(counts.at(0).hits, 1U);
+  EXPECT_EQ(counts.at(1).hits, 0U);
+  EXPECT_EQ(counts.at(1).candidates, 1U);
+}
+
+TEST(SeveralRulesTest, OnceIsNotSpentOnAnOperationThatAnotherRuleDecided) {
+  TestMount mount(
+      "[[rule]]\nname = 'a'\nmatch = { op = 'write', nth = 1 }\naction = { errno = 'EIO' }\n"
+      "[[rule]]\nname = 'b'\nmatch = { once = true }\naction = { errno = 'ENOSPC' }\n");
+  EXPECT_EQ(mount.write("x", 0, 1).error, EIO);
+  EXPECT_EQ(mount.write("x", 0, 1).error, ENOSPC);
+  EXPECT_EQ(mount.write("x", 0, 1).error, 0);
+}
+
+TEST(SeveralRulesTest, DelayAndKillActTogether) {
+  TestMount mount(
+      "[[rule]]\nname = 'slow'\naction = { delay = '1s' }\n"
+      "[[rule]]\nname = 'dead'\naction = { kill = 'SIGKILL' }\n");
+  const Decision decision = mount.write("x", 0, 1);
+  EXPECT_TRUE(decision.kill);
+  EXPECT_EQ(decision.delay_ns, 1'000'000'000U);
+  EXPECT_THAT(decision.hits, ElementsAre(Field(&Hit::rule, "slow"), Field(&Hit::rule, "dead")));
+}
+
+constexpr const char* kQuota =
+    "[[budget]]\nname = 'quota'\npath = 'ckpt/**'\nlimit = '8KiB'\nerrno = 'EDQUOT'\n";
+
+TEST(BudgetDecisionTest, LastWriteIsShortAndTheNextFails) {
+  TestMount mount(kQuota);
+  EXPECT_FALSE(mount.write("ckpt/a", 0, 4096).acts());
+  const Decision last = mount.write("ckpt/a", 4096, 8192);
+  EXPECT_EQ(last.allowed, 4096U);
+  EXPECT_TRUE(last.allowed_is_short);
+  EXPECT_EQ(last.error, 0);
+  EXPECT_EQ(last.hits.at(0).rule, "quota");
+  EXPECT_EQ(last.hits.at(0).action, "budget EDQUOT limit 8192");
+  const Decision none = mount.write("ckpt/a", 8192, 1);
+  EXPECT_EQ(none.error, EDQUOT);
+  EXPECT_EQ(none.allowed, 0U);
+  EXPECT_EQ(mount.injector.counts().at(0).hits, 2U);
+  EXPECT_EQ(mount.injector.counts().at(0).candidates, 3U);
+}
+
+TEST(BudgetDecisionTest, CoversItsPathsOnly) {
+  TestMount mount(kQuota);
+  EXPECT_FALSE(mount.write("elsewhere", 0, 1 << 20).acts());
+  EXPECT_FALSE(mount.injector.space("elsewhere"));
+  EXPECT_EQ(mount.injector.space("ckpt/x")->free, 8192U);
+}
+
+TEST(BudgetDecisionTest, SpaceComesBackWhenAFileIsReleased) {
+  TestMount mount(kQuota);
+  mount.write("ckpt/a", 0, 8192);
+  mount.injector.unlinked(TestMount::file_of("ckpt/a"));
+  EXPECT_EQ(mount.injector.space("ckpt/a")->free, 0U);
+  mount.injector.released(TestMount::file_of("ckpt/a"));
+  EXPECT_EQ(mount.injector.space("ckpt/a")->free, 8192U);
+}
+
+TEST(BudgetDecisionTest, TruncateGivesBackAndAdoptCharges) {
+  TestMount mount(kQuota);
+  mount.injector.adopt(TestMount::file_of("ckpt/a"), "ckpt/a", 5000);
+  EXPECT_EQ(mount.injector.space("ckpt/a")->free, 0U);
+  mount.injector.truncated(TestMount::file_of("ckpt/a"), 100);
+  EXPECT_EQ(mount.injector.space("ckpt/a")->free, 4096U);
+}
+
+TEST(BudgetDecisionTest, FallocateIsWholeOrRefused) {
+  TestMount mount(kQuota);
+  const Decision decision = mount.op(Op::kFallocate, "ckpt/a", 0, 0, 12288);
+  EXPECT_EQ(decision.error, EDQUOT);
+  EXPECT_EQ(decision.allowed, 0U);
+  EXPECT_EQ(mount.injector.space("ckpt/a")->free, 8192U);
+}
+
+TEST(BudgetDecisionTest, ChargesOnlyWhatTheRulesLetThrough) {
+  TestMount mount(std::string(kQuota) +
+                  "[[rule]]\nmatch = { op = 'write', rank = 0 }\naction = { errno = 'EIO' }\n"
+                  "[[rule]]\nmatch = { op = 'write', rank = 1 }\naction = { lie = true }\n"
+                  "[[rule]]\nmatch = { op = 'write', rank = 2 }\naction = { short = '4KiB' }\n");
+  mount.write("ckpt/a", 0, 8192, 0);
+  mount.write("ckpt/a", 0, 8192, 1);
+  EXPECT_EQ(mount.injector.space("ckpt/a")->free, 8192U);
+  mount.write("ckpt/a", 0, 8192, 2);
+  EXPECT_EQ(mount.injector.space("ckpt/a")->free, 4096U);
+}
+
+TEST(InjectorTest, RulesOfAnOlderPlanNeverMatchAgain) {
+  auto mount = TestMount::with_rule("op = 'write'", "errno = 'EIO'");
+  const auto rules = mount.injector.rules_for("a");
+  const std::uint64_t before = mount.injector.generation();
+  mount.injector.arm(parse_plan("[[rule]]\naction = { errno = 'ENOSPC' }\n", "p").value());
+  EXPECT_NE(mount.injector.generation(), before);
+  Operation operation{.op = Op::kWrite, .caller = {}, .rules = rules.get(), .path = "a"};
+  EXPECT_FALSE(mount.injector.decide(operation).acts());
+  EXPECT_EQ(mount.write("a", 0, 1).error, ENOSPC);
+}
+
+TEST(InjectorTest, FileRulesTellWhatTheFileSystemMustSee) {
+  TestMount mount(
+      "[[rule]]\nmatch = { op = 'read', path = 'r' }\naction = { errno = 'EIO' }\n"
+      "[[rule]]\nmatch = { path = 'l' }\naction = { errno = 'EIO', late = 'close' }\n" +
+      std::string(kQuota));
+  EXPECT_TRUE(mount.injector.rules_for("r")->needs_direct_reads());
+  EXPECT_FALSE(mount.injector.rules_for("r")->needs_direct_writes());
+  EXPECT_TRUE(mount.injector.rules_for("l")->can_match(Op::kClose));
+  EXPECT_TRUE(mount.injector.rules_for("ckpt/a")->needs_direct_writes());
+  EXPECT_FALSE(mount.injector.rules_for("ckpt/a")->can_match(Op::kFsync));
+  EXPECT_EQ(mount.injector.rules_for("other"), nullptr);
+}
+
+TEST(InjectorTest, PhaseAndAttemptFollowTheMarks) {
+  TestMount mount("");
+  Injector& injector = mount.injector;
+  EXPECT_EQ(injector.phase(0), "");
+  EXPECT_EQ(injector.attempt(0), 0);
+  injector.enter(0, "save 1");
+  injector.point(0, "commit");
+  EXPECT_EQ(injector.phase(0), "save 1/commit");
+  EXPECT_EQ(injector.attempt(0), 1);
+  injector.leave(0);
+  injector.enter(0, "save 1");
+  EXPECT_EQ(injector.phase(0), "save 1");
+  EXPECT_EQ(injector.attempt(0), 2);
+  EXPECT_EQ(injector.phase(1), "");
+}
+
+}  // namespace
+}  // namespace savegate::faults
