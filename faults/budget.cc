@@ -47,21 +47,23 @@ void Budget::adopt(FileId file, std::uint64_t size) {
   if (size > 0) take(files_[file], 0, block_end(size));
 }
 
-// Adds [first, end) to the charged blocks, merged with what it touches.
+// Adds [first, end) to the charged blocks, merged with what it touches. The usual cases, a rewrite
+// and an appending write, change one interval in place.
 void Budget::take(Blocks& blocks, std::uint64_t first, std::uint64_t end) {
-  auto next = blocks.upper_bound(first);
-  if (next != blocks.begin() && std::prev(next)->second >= first) --next;
-  std::uint64_t merged_first = first;
-  std::uint64_t merged_end = end;
-  std::uint64_t had = 0;
-  while (next != blocks.end() && next->first <= end) {
-    merged_first = std::min(merged_first, next->first);
-    merged_end = std::max(merged_end, next->second);
-    had += next->second - next->first;
+  auto into = blocks.upper_bound(first);
+  if (into == blocks.begin() || std::prev(into)->second < first) {
+    into = blocks.emplace_hint(into, first, first);
+  } else {
+    --into;
+  }
+  if (into->second >= end) return;
+  used_ += end - into->second;
+  into->second = end;
+  for (auto next = std::next(into); next != blocks.end() && next->first <= into->second;) {
+    used_ -= std::min(into->second, next->second) - next->first;
+    into->second = std::max(into->second, next->second);
     next = blocks.erase(next);
   }
-  blocks.emplace(merged_first, merged_end);
-  used_ += (merged_end - merged_first) - had;
 }
 
 void Budget::shrink(FileId file, std::uint64_t size) {
