@@ -25,6 +25,21 @@ Result<void> guarded(const char* operation, int peer, Body body) {
   }
 }
 
+enum class Round : std::uint8_t { kBarrier, kSizes, kBytes, kBroadcastSize, kBroadcast };
+constexpr std::uint64_t kRounds = 5;
+
+const char* operation_of(Round round) {
+  switch (round) {
+    case Round::kBarrier:
+      return "barrier";
+    case Round::kSizes:
+    case Round::kBytes:
+      return "all_gather";
+    default:
+      return "broadcast";
+  }
+}
+
 class GlooCollectives : public Collectives {
  public:
   explicit GlooCollectives(std::shared_ptr<gloo::rendezvous::Context> context)
@@ -35,33 +50,34 @@ class GlooCollectives : public Collectives {
 
   Result<void> barrier() override {
     const std::string token(1, '\0');
-    SAVEGATE_CHECK(exchange("barrier", token, std::vector<std::uint64_t>(size(), 1)));
+    SAVEGATE_CHECK(exchange(Round::kBarrier, token, std::vector<std::uint64_t>(size(), 1)));
     return {};
   }
 
   Result<std::vector<std::string>> all_gather(const std::string& own) override {
-    return exchange("all_gather", own, std::vector<std::uint64_t>(size(), own.size()));
+    return exchange(Round::kBytes, own, std::vector<std::uint64_t>(size(), own.size()));
   }
 
   Result<std::vector<std::string>> all_gather_varied(const std::string& own) override {
     const std::uint64_t own_bytes = own.size();
     const std::string word(reinterpret_cast<const char*>(&own_bytes), sizeof(own_bytes));
-    SAVEGATE_TRY(auto words, exchange("all_gather", word,
+    SAVEGATE_TRY(auto words, exchange(Round::kSizes, word,
                                       std::vector<std::uint64_t>(size(), sizeof(own_bytes))));
     std::vector<std::uint64_t> sizes(size());
     for (std::size_t i = 0; i < size(); ++i) words[i].copy(reinterpret_cast<char*>(&sizes[i]), 8);
-    return exchange("all_gather", own, sizes);
+    return exchange(Round::kBytes, own, sizes);
   }
 
   Result<std::string> broadcast(const std::string& own, int root) override {
     std::vector<std::uint64_t> sizes(size(), 0);
     const std::uint64_t own_bytes = rank() == root ? own.size() : 0;
     const std::string word(reinterpret_cast<const char*>(&own_bytes), sizeof(own_bytes));
-    SAVEGATE_TRY(auto words, exchange("broadcast", word,
+    SAVEGATE_TRY(auto words, exchange(Round::kBroadcastSize, word,
                                       std::vector<std::uint64_t>(size(), sizeof(own_bytes))));
     const auto at = static_cast<std::size_t>(root);
     words[at].copy(reinterpret_cast<char*>(&sizes[at]), sizeof(own_bytes));
-    SAVEGATE_TRY(auto all, exchange("broadcast", rank() == root ? own : std::string(), sizes));
+    SAVEGATE_TRY(auto all,
+                 exchange(Round::kBroadcast, rank() == root ? own : std::string(), sizes));
     return std::move(all[at]);
   }
 
@@ -74,10 +90,12 @@ class GlooCollectives : public Collectives {
   };
 
   // Sends `own` to every peer and takes sizes[i] bytes from each peer i; nothing travels where the
-  // size is 0. Each exchange has its own slot, so that ranks out of step wait instead of mixing.
-  Result<std::vector<std::string>> exchange(const char* operation, const std::string& own,
+  // size is 0. Each exchange has its own slot, by number and kind, so that ranks out of step wait
+  // instead of mixing.
+  Result<std::vector<std::string>> exchange(Round round, const std::string& own,
                                             const std::vector<std::uint64_t>& sizes) {
-    const std::uint64_t slot = ++exchanges_;
+    const char* operation = operation_of(round);
+    const std::uint64_t slot = ++exchanges_ * kRounds + static_cast<std::uint64_t>(round);
     std::vector<std::string> all(size());
     all[static_cast<std::size_t>(rank())] = own;
     std::string outgoing = own;

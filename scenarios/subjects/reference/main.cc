@@ -35,12 +35,14 @@ void declare(CLI::App& app, Arguments& arguments) {
   app.add_option("--read", arguments.read, "Print the checkpoints in this directory and leave");
   app.add_option("--break", arguments.broken, "Do one thing wrong on purpose");
   app.add_flag("--list-breaks", arguments.list_breaks, "Print what --break knows");
-  app.add_option("--code", arguments.code, "Run contract: the code")->envname("REFERENCE_CODE");
-  app.add_option("--data", arguments.data, "Run contract: the data")->envname("REFERENCE_DATA");
+  app.add_option("--code", arguments.code, "Run contract: the code")
+      ->envname("SAVEGATE_REFERENCE_CODE");
+  app.add_option("--data", arguments.data, "Run contract: the data")
+      ->envname("SAVEGATE_REFERENCE_DATA");
   app.add_option("--recipe", arguments.recipe, "Run contract: the recipe")
-      ->envname("REFERENCE_RECIPE");
+      ->envname("SAVEGATE_REFERENCE_RECIPE");
   app.add_option("--total-steps", arguments.total_steps, "Run contract: the steps of the run")
-      ->envname("REFERENCE_TOTAL_STEPS");
+      ->envname("SAVEGATE_REFERENCE_TOTAL_STEPS");
 }
 
 Options options_of(const Arguments& arguments) {

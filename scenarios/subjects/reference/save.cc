@@ -57,22 +57,13 @@ Result<void> Saver::prepare_directory() {
 }
 
 Result<void> Saver::write_files() {
-  SAVEGATE_CHECK(write_own_files());
+  SAVEGATE_CHECK(write_shard());
+  SAVEGATE_CHECK(write_state_file());
   for (FileWriter& writer : writers_) SAVEGATE_CHECK(writer.flush());
   return {};
 }
 
-Result<void> Saver::write_own_files() {
-  SAVEGATE_TRY(FileWriter shard, write_shard());
-  writers_.push_back(std::move(shard));
-  SAVEGATE_TRY(FileWriter state,
-               FileWriter::create(job_.files, path(state_name(job_.rank, job_.world))));
-  SAVEGATE_CHECK(state.append(print_state_file(state_file())));
-  writers_.push_back(std::move(state));
-  return {};
-}
-
-Result<FileWriter> Saver::write_shard() {
+Result<void> Saver::write_shard() {
   std::vector<TensorEntry> entries;
   std::uint64_t at = 0;
   for (const NamedTensor& named : state_->tensors) {
@@ -86,7 +77,16 @@ Result<FileWriter> Saver::write_shard() {
   for (const NamedTensor& named : state_->tensors) {
     SAVEGATE_CHECK(write_tensor(writer, named.tensor));
   }
-  return writer;
+  writers_.push_back(std::move(writer));
+  return {};
+}
+
+Result<void> Saver::write_state_file() {
+  SAVEGATE_TRY(FileWriter writer,
+               FileWriter::create(job_.files, path(state_name(job_.rank, job_.world))));
+  SAVEGATE_CHECK(writer.append(print_state_file(state_file())));
+  writers_.push_back(std::move(writer));
+  return {};
 }
 
 Result<void> Saver::write_tensor(FileWriter& writer, const gpu::Tensor& tensor) {

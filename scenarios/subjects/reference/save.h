@@ -48,10 +48,10 @@ class Saver {
   virtual Result<void> publish_pointer();    // rank 0
   virtual void abandon();                    // after a failure
 
-  virtual Result<FileWriter> write_shard();
+  virtual Result<void> write_shard();
+  Result<void> write_state_file();
   virtual Result<void> write_tensor(FileWriter& writer, const gpu::Tensor& tensor);
   virtual StateFile state_file() const;
-  virtual Result<void> write_own_files();  // shard and state file
 
   // Every rank's payload, or the error that all ranks go by.
   virtual Result<std::vector<std::string>> agree(const Result<void>& own,

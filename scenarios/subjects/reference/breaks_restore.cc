@@ -1,0 +1,163 @@
+// Breaks of the restore and of the training after it.
+
+#include <cstdio>
+#include <cstring>
+
+#include "scenarios/subjects/reference/breaks_parts.h"
+
+namespace savegate::reference {
+namespace {
+
+class RestoreUnchecked : public Restorer {
+ public:
+  using Restorer::Restorer;
+  Result<void> compare(const FileRecord& /*listed*/, const FileRecord& /*found*/) override {
+    return {};
+  }
+};
+
+class RefuseAlone : public Restorer {
+ public:
+  using Restorer::Restorer;
+  Result<void> agree(const Result<void>& own) override {
+    if (own) return Restorer::agree(own);
+    job_.worker.load_refused(resolved(), own.error());
+    linger();
+  }
+};
+
+void refuse_alone(Options& options, Parts& parts) {
+  options.collective_timeout = kPatience;
+  replace_restorer<RefuseAlone>(options, parts);
+}
+
+class FreshOnMissing : public Restorer {
+ public:
+  using Restorer::Restorer;
+  Result<std::optional<std::int64_t>> restore(State& state) override {
+    auto restored = Restorer::restore(state);
+    if (restored) return restored;
+    std::fprintf(stderr, "no usable checkpoint (%s), training from scratch\n",
+                 restored.error().to_string().c_str());
+    SAVEGATE_CHECK(state.start(job_.backend, job_.rank));
+    return std::nullopt;
+  }
+};
+
+class MissingTrackerIsStepZero : public Restorer {
+ public:
+  using Restorer::Restorer;
+  Result<std::string> resolve() override { return Restorer::resolve().value_or(kNoCheckpoint); }
+};
+
+class RestoreWrongRank : public Restorer {
+ public:
+  using Restorer::Restorer;
+  int state_file_rank() const override { return (job_.rank + 1) % job_.world; }
+};
+
+class IgnoreContract : public Restorer {
+ public:
+  using Restorer::Restorer;
+  Result<void> check_run(const Marker& /*marker*/) override { return {}; }
+};
+
+class ResetMoments : public Restorer {
+ public:
+  using Restorer::Restorer;
+  Result<void> load(State& state) override {
+    SAVEGATE_CHECK(Restorer::load(state));
+    for (const NamedTensor& named : state.tensors) {
+      if (named.kind == "optimizer") std::memset(named.tensor.data, 0, named.tensor.bytes());
+    }
+    return {};
+  }
+};
+
+class SaveWithoutRandom : public Saver {
+ public:
+  using Saver::Saver;
+  StateFile state_file() const override {
+    StateFile file = Saver::state_file();
+    file.random.clear();
+    return file;
+  }
+};
+
+class RestoreWithoutRandom : public Restorer {
+ public:
+  using Restorer::Restorer;
+  Result<void> adopt(State& state, const StateFile& file) override {
+    StateFile with_seeds = file;
+    with_seeds.random = fresh_random(job_.rank);
+    return Restorer::adopt(state, with_seeds);
+  }
+};
+
+class ReportWithoutRandom : public Reporter {
+ public:
+  using Reporter::Reporter;
+  std::vector<worker::Item> shown(std::vector<worker::Item> items) override {
+    std::erase_if(items, [](const worker::Item& item) { return item.kind == "rng"; });
+    return items;
+  }
+  using Reporter::shown;
+};
+
+void drop_random(Options& options, Parts& parts) {
+  replace_saver<SaveWithoutRandom>(options, parts);
+  replace_restorer<RestoreWithoutRandom>(options, parts);
+  replace_reporter<ReportWithoutRandom>(options, parts);
+}
+
+class RepeatSamples : public Training {
+ public:
+  using Training::Training;
+  Result<void> begin(State& state) override {
+    state.counters.data_cursor = 0;
+    return {};
+  }
+};
+
+class ResetScheduler : public Training {
+ public:
+  using Training::Training;
+  Result<void> begin(State& state) override {
+    state.scheduler = Scheduler{};
+    return {};
+  }
+};
+
+class ZeroGradient : public Training {
+ public:
+  using Training::Training;
+  float gradient_scale() const override { return 0; }
+};
+
+}  // namespace
+
+std::vector<Break> restore_breaks() {
+  return {
+      {"restore-unchecked", "sizes and digests are not checked before the state is used",
+       replace_restorer<RestoreUnchecked>},
+      {"refuse-alone", "only the rank that misses its file refuses, the others wait", refuse_alone},
+      {"fresh-on-missing", "what cannot be loaded is replaced by fresh state and a log line",
+       replace_restorer<FreshOnMissing>},
+      {"missing-tracker-is-step-zero", "without a pointer training begins at step 0",
+       replace_restorer<MissingTrackerIsStepZero>},
+      {"drop-rng", "random number streams are neither saved nor restored nor reported",
+       drop_random},
+      {"repeat-samples", "the data position begins at 0 after a resume",
+       replace_training<RepeatSamples>},
+      {"ignore-contract", "another run's checkpoint is taken", replace_restorer<IgnoreContract>},
+      {"reset-scheduler", "the learning rate is the source's default after a resume",
+       replace_training<ResetScheduler>},
+      {"zero-gradient", "updates change nothing", replace_training<ZeroGradient>},
+      {"restore-wrong-rank", "each rank restores its neighbour's own items",
+       replace_restorer<RestoreWrongRank>},
+      {"reset-moments", "the optimizer's moments are zero after a restore",
+       replace_restorer<ResetMoments>},
+  };
+}
+
+}  // namespace savegate::reference

@@ -1,0 +1,151 @@
+// Breaks of the save protocol.
+
+#include <cstdio>
+
+#include "scenarios/subjects/reference/breaks_parts.h"
+
+namespace savegate::reference {
+namespace {
+
+class MarkerFirst : public Saver {
+ public:
+  using Saver::Saver;
+  Result<void> protocol() override {
+    SAVEGATE_CHECK(begin());
+    SAVEGATE_CHECK(agree(prepare_directory()));
+    SAVEGATE_CHECK(gather_records(write_files()));
+    SAVEGATE_CHECK(publish_marker());
+    SAVEGATE_CHECK(agree(settle_files()));
+    SAVEGATE_CHECK(agree(publish_pointer()));
+    return {};
+  }
+};
+
+class PointerBeforeMarker : public Saver {
+ public:
+  using Saver::Saver;
+  Result<void> publish_marker() override { return Saver::publish_pointer(); }
+  Result<void> publish_pointer() override { return Saver::publish_marker(); }
+};
+
+// The others are heard, and what they say, or that they are gone, is not looked at.
+class IgnorePeerFailure : public Saver {
+ public:
+  using Saver::Saver;
+  Result<std::vector<std::string>> agree(const Result<void>& own,
+                                         const std::string& payload) override {
+    const auto votes = vote(job_.comms, own, payload);
+    if (!own) return fail(own.error());
+    std::vector<std::string> payloads;
+    for (const auto& each : votes.value_or(Votes())) payloads.push_back(each.value_or(""));
+    return payloads;
+  }
+};
+
+class LeaveWithoutTelling : public Saver {
+ public:
+  using Saver::Saver;
+  Result<std::vector<std::string>> agree(const Result<void>& own,
+                                         const std::string& payload) override {
+    if (own) return Saver::agree(own, payload);
+    job_.worker.save_end(step_, static_cast<int>(step_), own);
+    linger();
+  }
+};
+
+void leave_without_telling(Options& options, Parts& parts) {
+  options.collective_timeout = kPatience;
+  replace_saver<LeaveWithoutTelling>(options, parts);
+}
+
+class AdvanceOnFailure : public Saver {
+ public:
+  using Saver::Saver;
+  void abandon() override { static_cast<void>(publish_pointer()); }
+};
+
+// Rank 0 publishes as usual; the last rank passes the barrier by, once.
+class SkipCollective : public Saver {
+ public:
+  using Saver::Saver;
+  Result<void> begin() override {
+    if (job_.rank == job_.world - 1 && job_.rank > 0) return {};
+    return Saver::begin();
+  }
+};
+
+class PointerInPlace : public Saver {
+ public:
+  using Saver::Saver;
+  Result<void> publish_pointer() override {
+    if (!is_first()) return {};
+    const std::string text = step_name(step_) + "\n";
+    const std::string pointer = job_.path(kPointerName);
+    SAVEGATE_TRY(const int fd, job_.files.create(pointer));
+    SAVEGATE_CHECK(job_.files.write(fd, pointer, reinterpret_cast<const std::byte*>(text.data()),
+                                    text.size(), 0));
+    SAVEGATE_CHECK(job_.files.sync(fd, pointer));
+    return job_.files.close(fd, pointer);
+  }
+};
+
+// The digest is taken of what is written, so reading back finds nothing amiss.
+class CorruptOnWrite : public Saver {
+ public:
+  using Saver::Saver;
+  Result<void> write_tensor(FileWriter& writer, const gpu::Tensor& tensor) override {
+    if (tensor.data != state_->tensors.front().tensor.data) {
+      return Saver::write_tensor(writer, tensor);
+    }
+    const std::byte flipped = tensor.data[0] ^ std::byte{1};
+    SAVEGATE_CHECK(writer.append(&flipped, 1));
+    return writer.append(tensor.data + 1, tensor.bytes() - 1);
+  }
+};
+
+class LeaveTemporary : public Saver {
+ public:
+  using Saver::Saver;
+  Result<void> publish_marker() override {
+    const std::string debris = path(shard_name(job_.rank, job_.world)) + ".tmp";
+    SAVEGATE_TRY(const int fd, job_.files.create(debris));
+    SAVEGATE_CHECK(job_.files.close(fd, debris));
+    return Saver::publish_marker();
+  }
+};
+
+class DropShard : public Saver {
+ public:
+  using Saver::Saver;
+  Result<void> write_shard() override {
+    return job_.rank == job_.world - 1 ? Result<void>() : Saver::write_shard();
+  }
+};
+
+}  // namespace
+
+std::vector<Break> save_breaks() {
+  return {
+      {"marker-first", "the marker is written before all ranks confirmed their shards",
+       replace_saver<MarkerFirst>},
+      {"pointer-before-marker", "the pointer moves before the marker is there",
+       replace_saver<PointerBeforeMarker>},
+      {"ignore-peer-failure", "each rank goes by its own status only",
+       replace_saver<IgnorePeerFailure>},
+      {"leave-without-telling", "the failing rank leaves the save, its peers wait for it",
+       leave_without_telling},
+      {"advance-on-failure", "the pointer moves although the save failed",
+       replace_saver<AdvanceOnFailure>},
+      {"skip-collective", "the last rank leaves out a barrier", replace_saver<SkipCollective>},
+      {"pointer-in-place", "the pointer is truncated and written in place",
+       replace_saver<PointerInPlace>},
+      {"corrupt-on-write", "a byte is flipped on its way into the shard and into its digest",
+       replace_saver<CorruptOnWrite>},
+      {"leave-temporary", "a temporary file stays beside the published checkpoint",
+       replace_saver<LeaveTemporary>},
+      {"drop-shard", "the last rank writes no shard and the marker does not miss it",
+       replace_saver<DropShard>},
+  };
+}
+
+}  // namespace savegate::reference
