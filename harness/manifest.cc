@@ -51,9 +51,12 @@ Result<FileDigest> digest_of(const std::string& path) {
   return result;
 }
 
+// work/ is what the next life goes on using, scene/ what is kept of a failure after judging.
 bool is_evidence(const std::string& path) {
-  return path != "manifest.json" && path != "result.json" && path != "work" &&
-         !path.starts_with("work/");
+  for (const std::string_view other : {"manifest.json", "result.json", "work", "scene"}) {
+    if (path == other) return false;
+  }
+  return true;
 }
 
 // Path below the directory → what it holds now.

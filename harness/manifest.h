@@ -2,8 +2,8 @@
 // changed, cut or lost after it was collected is never judged as if it were whole (H5).
 //
 // manifest.json maps each path below the scenario's directory to {bytes, digest}, the digest being
-// XXH3-128 in canonical hex. Not in it: itself, result.json (written after judging) and work/
-// (trees that the next life goes on using).
+// XXH3-128 in canonical hex. Not in it: itself, result.json and scene/ (written after judging) and
+// work/ (the tree that the next life goes on using).
 #pragma once
 
 #include <string>

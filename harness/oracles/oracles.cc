@@ -1,0 +1,112 @@
+#include "harness/oracles.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "harness/oracles/bitwise.h"
+#include "harness/oracles/commit.h"
+#include "harness/oracles/complete_set.h"
+#include "harness/oracles/errors.h"
+#include "harness/oracles/honesty.h"
+#include "harness/oracles/measurements.h"
+#include "harness/oracles/outcome.h"
+#include "harness/oracles/publish_order.h"
+#include "harness/oracles/restore.h"
+#include "harness/oracles/resume.h"
+
+namespace savegate::harness {
+namespace {
+
+// A scenario that claims to show something must show it.
+void hold_to_claims(const Scenario& scenario, std::vector<reports::Verdict>& verdicts) {
+  for (const std::string& claimed : scenario.requirements) {
+    const auto verdict = std::find_if(
+        verdicts.begin(), verdicts.end(),
+        [&](const reports::Verdict& candidate) { return candidate.requirement == claimed; });
+    if (verdict == verdicts.end()) {
+      verdicts.push_back(invalid_evidence(claimed, "claimed, but no oracle judges it"));
+    } else if (verdict->outcome == reports::Outcome::kSkip) {
+      verdict->outcome = reports::Outcome::kInvalid;
+      verdict->summary =
+          fmt::format("claimed, but there was nothing to judge: {}", verdict->summary);
+    }
+  }
+}
+
+}  // namespace
+
+const std::vector<Oracle>& all_oracles() {
+  static const std::vector<Oracle> kOracles = {
+      {"H1", "Every configured fault fired, and every comparison that was to be made was made.",
+       &executed_faults},
+      {"H4", "The verdicts are bound to what was run.", &bound_to_what_was_run},
+      {"H5", "The evidence is as it was collected.", &evidence_unaltered},
+      {"H6", "What was not measured is said to be not obtained.", &measured_not_guessed},
+      {"H7", "A digest is tied to name, dtype, shapes, offset, length, rank and step.",
+       &identified_items},
+      {"F1", "A fresh process reads from the published checkpoint what every rank held.",
+       &bitwise_read_back},
+      {"F2", "Each rank restores what it saved, item by item.", &per_rank_digests},
+      {"F3", "All shards are there and whole, and a damaged file is found before it is used.",
+       &complete_set},
+      {"F4", "Short writes and reads are continued, EINTR is retried.", &short_io_continued},
+      {"F6", "Temporary name, all bytes, fsync, rename, fsync of the directory, in this order.",
+       &publish_order},
+      {"F7", "A failed save names its first error: errno, rank, path, offset and bytes.",
+       &first_error_kept},
+      {"F8", "An error at fsync, close or rename fails the save.", &late_errors_honoured},
+      {"C1",
+       "When one rank fails, every rank leaves with an error in time and none reports success.",
+       &fail_together},
+      {"C2", "The marker is published last, the pointer after it.", &marker_last},
+      {"C3", "A failed save does not advance the tracker.", &tracker_stays},
+      {"C5", "A load is refused by all ranks together.", &refuse_together},
+      {"C6", "The order of collectives is the same on all ranks.", &same_collectives},
+      {"C7", "A load with a damaged file is an error, never a fresh start.", &no_fresh_start},
+      {"C8", "The restored step is the expected one, by the program's own account.",
+       &expected_step},
+      {"C10", "After a kill, fresh processes restore one complete checkpoint.", &survives_kills},
+      {"C12", "Exit status 0 means that the life reached what it was asked for.", &real_success},
+      {"R1", "Every rank of a resumed life is a new process.", &new_processes},
+      {"R2", "All state for an exact resume is saved and restored; no sample is lost or repeated.",
+       &whole_state},
+      {"R3", "A changed run contract is refused by name.", &run_contract},
+      {"R5", "An update after the resume changes parameters as the uninterrupted run would.",
+       &real_update},
+      {"expect", "Each life ends as the scenario states.", &expected_outcome},
+  };
+  return kOracles;
+}
+
+reports::ScenarioResult judge(const Evidence& evidence) {
+  const Scenario& scenario = evidence.scenario;
+  reports::ScenarioResult result;
+  result.suite = scenario.suite;
+  result.scenario = scenario.name;
+  result.point = scenario.point;
+  result.summary = scenario.summary;
+  result.requirements = scenario.requirements;
+  result.seed = scenario.seed;
+  result.world = scenario.world;
+  for (const Oracle& oracle : all_oracles()) result.verdicts.push_back(oracle.judge(evidence));
+  hold_to_claims(scenario, result.verdicts);
+  result.outcome = reports::overall(result.verdicts);
+
+  const View view(evidence);
+  for (const Life& life : evidence.lives) {
+    for (reports::FiredCount fired : life.record.rules) {
+      fired.life = life.record.number;
+      result.fired.push_back(std::move(fired));
+    }
+    result.lives.push_back(summarise(view, life));
+  }
+  if (!evidence.lives.empty()) {
+    const std::uint64_t begin = evidence.lives.front().record.started_ns;
+    const std::uint64_t end = evidence.lives.back().record.ended_ns;
+    if (end > begin) result.seconds = static_cast<double>(end - begin) / 1e9;
+  }
+  return result;
+}
+
+}  // namespace savegate::harness

@@ -1,0 +1,189 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "harness/oracles/resume.h"
+#include "harness/oracles/view.h"
+
+namespace savegate::harness {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+constexpr std::size_t kRngStreams = 4;  // CPU, GPU, Python, NumPy or their like
+
+void check_kinds(const SaveGroup& group, Lines& lines) {
+  std::set<std::string> kinds;
+  for (const SaveCall& call : group.calls) {
+    std::size_t streams = 0;
+    for (const Item& item : call.begin->items) {
+      kinds.insert(item.kind);
+      streams += item.kind == "rng" ? 1 : 0;
+    }
+    if (streams < kRngStreams) {
+      lines.push_back(fmt::format("{}: {} RNG streams of {}",
+                                  quote(*group.life, call.rank, *call.begin), streams,
+                                  kRngStreams));
+    }
+  }
+  for (const char* kind : {"parameter", "optimizer", "scheduler", "counter"}) {
+    if (!kinds.contains(kind)) {
+      lines.push_back(fmt::format("life {} step {}: no item of kind {}", group.life->record.number,
+                                  group.step, kind));
+    }
+  }
+}
+
+std::set<std::string> stored_names(const std::vector<Item>& items) {
+  std::set<std::string> names;
+  for (const Item& item : items) {
+    if (item.kind != "contract" && item.kind != "derived") names.insert(item.name);
+  }
+  return names;
+}
+
+void check_names(const View& view, const Life& life, int rank, const Event& resumed, Lines& lines) {
+  const auto writers = view.writers(*resumed.step, life.record.started_ns);
+  if (writers.empty()) return;  // judged by F2
+  const SaveCall* call = writers.back()->call_of(rank);
+  if (call == nullptr) return;
+  const auto saved = stored_names(call->begin->items);
+  const auto restored = stored_names(resumed.items);
+  for (const std::string& name : saved) {
+    if (!restored.contains(name)) {
+      lines.push_back(
+          fmt::format("{}: `{}` was saved and not restored", quote(life, rank, resumed), name));
+    }
+  }
+  for (const std::string& name : restored) {
+    if (!saved.contains(name)) {
+      lines.push_back(
+          fmt::format("{}: `{}` was restored and never saved", quote(life, rank, resumed), name));
+    }
+  }
+}
+
+// The updates that the newest state goes back to: each life's up to the step that the next resumed
+// at.
+class Lineage {
+ public:
+  explicit Lineage(const View& view) : view_(view) {
+    const auto& lives = view.evidence().lives;
+    std::int64_t cut = INT64_MAX;
+    for (std::size_t i = lives.size(); i-- > 0;) {
+      keep(lives[i], cut == INT64_MAX ? reached_by_all(lives[i]) : cut);
+      const auto resumed = resumed_step(lives[i]);
+      if (!resumed) continue;  // refused, or died before: it added nothing
+      if (!*resumed) break;    // began afresh
+      cut = std::min(cut, **resumed);
+    }
+  }
+
+  void check(Lines& lines) const {
+    std::map<std::int64_t, std::int64_t> consumed;  // sample → step
+    for (const auto& [key, update] : updates_) {
+      for (const auto& [first, last] : update.event->samples) {
+        for (std::int64_t sample = first; sample <= last; ++sample) {
+          const auto [known, is_new] = consumed.emplace(sample, key.second);
+          if (is_new || known->second == key.second) continue;  // replicas consume the same ones
+          lines.push_back(fmt::format("{}: sample {} was consumed at step {} already",
+                                      quote(*update.life, key.first, *update.event), sample,
+                                      known->second));
+          return;
+        }
+      }
+    }
+    if (consumed.empty()) return;
+    const auto expected = consumed.rbegin()->first - consumed.begin()->first + 1;
+    if (expected == static_cast<std::int64_t>(consumed.size())) return;
+    std::int64_t next = consumed.begin()->first;
+    for (const auto& [sample, step] : consumed) {
+      if (sample != next) break;
+      ++next;
+    }
+    lines.push_back(fmt::format("sample {} was never consumed, later ones were", next));
+  }
+
+  std::size_t samples() const {
+    return static_cast<std::size_t>(
+        std::count_if(updates_.begin(), updates_.end(),
+                      [](const auto& update) { return !update.second.event->samples.empty(); }));
+  }
+
+ private:
+  struct Update {
+    const Life* life;
+    const Event* event;
+  };
+
+  // The last step that every rank tells of: beyond it a killed rank's samples are not on record.
+  static std::int64_t reached_by_all(const Life& life) {
+    std::int64_t reached = INT64_MAX;
+    for (const EventLog& log : life.events) {
+      std::int64_t own = -1;
+      for (const Event& event : log.events) {
+        if (event.kind == EventKind::kUpdate) own = std::max(own, event.step.value_or(-1));
+      }
+      reached = std::min(reached, own);
+    }
+    return reached;
+  }
+
+  // The step that all of the life goes back to; nothing where no rank restored or began.
+  std::optional<std::optional<std::int64_t>> resumed_step(const Life& life) const {
+    for (int rank = 0; rank < view_.world(); ++rank) {
+      const Event* resumed = resumed_event(life, rank);
+      if (resumed != nullptr && resumed->ok) return resumed->step;
+    }
+    return std::nullopt;
+  }
+
+  void keep(const Life& life, std::int64_t up_to) {
+    for (std::size_t rank = 0; rank < life.events.size(); ++rank) {
+      for (const Event& event : life.events[rank].events) {
+        if (event.kind != EventKind::kUpdate || !event.step || *event.step > up_to) continue;
+        updates_.insert_or_assign({static_cast<int>(rank), *event.step}, Update{&life, &event});
+      }
+    }
+  }
+
+  const View& view_;
+  std::map<std::pair<int, std::int64_t>, Update> updates_;  // (rank, step)
+};
+
+}  // namespace
+
+reports::Verdict whole_state(const Evidence& evidence) {
+  const View view(evidence);
+  std::size_t judged = 0;
+  Lines lines;
+  for (const SaveGroup& group : view.groups()) {
+    const bool has_items =
+        std::any_of(group.calls.begin(), group.calls.end(),
+                    [](const SaveCall& call) { return !call.begin->items.empty(); });
+    if (!has_items) continue;
+    ++judged;
+    check_kinds(group, lines);
+  }
+  for (const Life& life : evidence.lives) {
+    for (int rank = 0; rank < view.world(); ++rank) {
+      const Event* resumed = resumed_event(life, rank);
+      if (resumed != nullptr && resumed->ok && resumed->step) {
+        check_names(view, life, rank, *resumed, lines);
+      }
+    }
+  }
+  const Lineage lineage(view);
+  lineage.check(lines);
+  if (!lines.empty()) {
+    const std::string first = lines.front();
+    return violated("R2", first, std::move(lines));
+  }
+  if (judged == 0) return skip("R2", "no save tells of its items");
+  return pass("R2", fmt::format("{} saves hold all kinds of state, samples of {} updates are "
+                                "disjoint and complete",
+                                judged, lineage.samples()));
+}
+
+}  // namespace savegate::harness
