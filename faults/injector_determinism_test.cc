@@ -79,6 +79,7 @@ TEST(DeterminismTest, RanksOnThreadsMeetTheSameFaults) {
   TestMount mount(kPlan);
   Seen seen;
   std::vector<std::thread> threads;
+  threads.reserve(kRanks);
   for (int rank = 0; rank < kRanks; ++rank) {
     threads.emplace_back([&mount, &own = seen.at(static_cast<std::size_t>(rank)), rank] {
       for (std::size_t n = 0; n < kOperations; ++n) own.push_back(step(mount, rank, n));
@@ -124,6 +125,7 @@ TEST(ThreadsTest, DecisionsMarksAndAccountsRunTogether) {
       "[[budget]]\nname = 'b'\nlimit = '1MiB'\n");
   constexpr int kEach = 500;
   std::vector<std::thread> threads;
+  threads.reserve(kRanks);
   for (int rank = 0; rank < kRanks; ++rank) {
     threads.emplace_back([&mount, rank] {
       const std::string path = "shard-" + std::to_string(rank);

@@ -161,13 +161,6 @@ Action read_action(TomlReader& table);
 // (a lie about read, a short rename). Bit set of Op.
 std::uint64_t acting_ops(const Match& match, const Action& action);
 
-// One [[rule]], [[budget]] or action table, also where they stand inside a scenario's life. Errors
-// are kept by the reader.
-class TomlReader;
-Rule read_rule(TomlReader& table);
-BudgetSpec read_budget(TomlReader& table);
-Action read_action(TomlReader& table);
-
 // "64KiB", "1GB", "4096" → bytes; "200ms", "1.5s" → nanoseconds; "50%" or bytes → Amount.
 Result<std::uint64_t> parse_bytes(std::string_view text);
 Result<std::uint64_t> parse_duration(std::string_view text);

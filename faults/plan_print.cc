@@ -32,6 +32,7 @@ std::string one_or_list(const std::vector<std::string>& items) {
 
 std::string numbers(const std::vector<int>& values) {
   std::vector<std::string> items;
+  items.reserve(values.size());
   for (int value : values) items.push_back(std::to_string(value));
   return one_or_list(items);
 }

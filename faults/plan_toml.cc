@@ -34,6 +34,7 @@ template <class T, std::size_t kCount>
 T read_word(TomlReader& table, std::string_view key,
             const std::array<std::pair<std::string_view, T>, kCount>& words, T otherwise) {
   std::vector<std::string> valid;
+  valid.reserve(kCount);
   for (const auto& [word, value] : words) valid.emplace_back(word);
   const std::string found = table.word(key, valid, "");
   for (const auto& [word, value] : words) {

@@ -64,12 +64,14 @@ std::optional<int> errno_from_name(std::string_view name);
 }  // namespace savegate
 
 // Hand an error up: SAVEGATE_TRY(auto x, f());   or   SAVEGATE_CHECK(g());
+// NOLINTBEGIN(bugprone-macro-parentheses): `decl` and `tmp` are declared, not computed with
 #define SAVEGATE_CONCAT_(a, b) a##b
 #define SAVEGATE_CONCAT(a, b) SAVEGATE_CONCAT_(a, b)
 #define SAVEGATE_TRY_(tmp, decl, expr)                       \
   auto tmp = (expr);                                         \
   if (!tmp) return ::savegate::fail(std::move(tmp).error()); \
   decl = std::move(*tmp)
+// NOLINTEND(bugprone-macro-parentheses)
 #define SAVEGATE_TRY(decl, expr) SAVEGATE_TRY_(SAVEGATE_CONCAT(savegate_try_, __LINE__), decl, expr)
 #define SAVEGATE_CHECK(expr)                                      \
   do {                                                            \

@@ -30,7 +30,7 @@ TEST(StatusTest, ErrnoNamesReadBack) {
   EXPECT_FALSE(errno_from_name("ENOSPACE"));
 }
 
-Result<int> twice(Result<int> value) {
+Result<int> twice(const Result<int>& value) {
   SAVEGATE_TRY(const int once, value);
   return 2 * once;
 }

@@ -119,11 +119,6 @@ struct TomlNode {
   }
 };
 
-std::string TomlReader::where() const {
-  const toml::source_position& begin = node_->table->source().begin;
-  return fmt::format("{}:{}:{}", node_->document->source_name, begin.line, begin.column);
-}
-
 bool TomlReader::has(std::string_view key) const { return node_->table->contains(key); }
 
 std::string TomlReader::required_string(std::string_view key) {
@@ -318,9 +313,9 @@ void TomlReader::error_missing(std::string text) {
               /*missing_key=*/true);
 }
 
-std::string TomlReader::position(std::string_view key) const {
-  const toml::source_region& region = node_->position_of(key).source();
-  return fmt::format("{}:{}", node_->document->source_name, region.begin.line);
+std::string TomlReader::where() const {
+  const toml::source_position& begin = node_->table->source().begin;
+  return fmt::format("{}:{}:{}", node_->document->source_name, begin.line, begin.column);
 }
 
 Result<void> TomlReader::finish() {

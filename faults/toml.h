@@ -54,8 +54,6 @@ class TomlReader {
   // The same at the table, for a key that should be there. A misspelt key in the document explains
   // it better and is reported in its place.
   void error_missing(std::string text);
-  // "suite.toml:12", of the key's value or (key "" or absent) of the table.
-  std::string position(std::string_view key = "") const;
   // All keys were asked for and no error was met, in this table and in those handed out from it.
   Result<void> finish();
 

@@ -99,12 +99,9 @@ TEST(TomlTest, ReadsEachKindOfValue) {
   EXPECT_EQ(error_of(root), "");
 }
 
-TEST(TomlTest, PositionNamesFileAndLine) {
+TEST(TomlTest, TableTellsWhereItStands) {
   TomlReader root = root_of("\n\n[[scenario]]\nname = 'x'\n");
-  for (TomlReader& scenario : root.tables("scenario")) {
-    EXPECT_EQ(scenario.position(), "suite.toml:3");
-    EXPECT_EQ(scenario.position("name"), "suite.toml:4");
-  }
+  EXPECT_EQ(root.tables("scenario").at(0).where(), "suite.toml:3:1");
 }
 
 TEST(DidYouMeanTest, SaysNothingWhereNothingIsNear) {

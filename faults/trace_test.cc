@@ -163,6 +163,7 @@ TEST_F(TraceTest, ThreadsTickAndAppendTogether) {
   {
     auto writer = TraceWriter::create(path_).value();
     std::vector<std::thread> threads;
+    threads.reserve(kThreads);
     for (int t = 0; t < kThreads; ++t) {
       threads.emplace_back([&writer, t] {
         for (int i = 0; i < kEach; ++i) {
