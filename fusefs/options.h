@@ -16,16 +16,16 @@
 namespace savegate::fusefs {
 
 struct DaemonOptions {
-  std::string backing;  // existing directory whose content the mount shows
-  std::string mount;    // existing directory
-  std::string control;  // Unix socket to be made (control.h)
-  std::string plan;     // TOML file armed at start, "" for none
-  std::string layout;   // TOML file with a [layout] table, "" for none
+  std::string backing = {};  // existing directory whose content the mount shows
+  std::string mount = {};    // existing directory
+  std::string control = {};  // Unix socket to be made (control.h)
+  std::string plan = {};     // TOML file armed at start, "" for none
+  std::string layout = {};   // TOML file with a [layout] table, "" for none
   int life = 1;
-  std::string trace;     // file to be made, "" for none
-  std::string fired;     // file to be appended to, "" for none
-  int ready_fd = -1;     // gets "ready\n" when mounted and listening
-  pid_t parent_pid = 0;  // the mount ends when this process does; 0: nobody's
+  std::string trace = {};  // file to be made, "" for none
+  std::string fired = {};  // file to be appended to, "" for none
+  int ready_fd = -1;       // gets "ready\n" when mounted and listening
+  pid_t parent_pid = 0;    // the mount ends when this process does; 0: nobody's
 };
 
 Result<void> run_daemon(const DaemonOptions& options);

@@ -97,6 +97,13 @@ Outcome read_at(int fd, std::uint64_t offset, std::size_t length) {
   return result;
 }
 
+// Positions in a directory are each file system's own.
+Outcome seek(int fd, off_t offset, int whence) {
+  struct stat stat {};
+  if (fstat(fd, &stat) != 0) return outcome(-1);
+  return S_ISDIR(stat.st_mode) ? Outcome{} : outcome(lseek(fd, offset, whence));
+}
+
 // Stores through a shared mapping and reads the same page back through read(2).
 Outcome store_mapped(int fd, std::uint64_t offset, char value) {
   struct stat stat {};
@@ -150,7 +157,7 @@ class Mirror {
         case 8:
           return side.close_slot(index);
         case 9:
-          return outcome(lseek(fd, at, pick_whence(offset)));
+          return seek(fd, at, pick_whence(offset));
         case 10:
           return outcome(fallocate(fd, FALLOC_FL_KEEP_SIZE, at, static_cast<off_t>(length)));
         case 11:

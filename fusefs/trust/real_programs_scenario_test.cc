@@ -108,7 +108,7 @@ TEST_P(FioTest, VerifiesWhatItWrote) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, FioTest, testing::Values("psync", "libaio", "mmap", "io_uring"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& engine) { return std::string(engine.param); });
 
 std::uint64_t size_of(const std::string& path) {
   struct stat stat {};

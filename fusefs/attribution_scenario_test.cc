@@ -1,0 +1,64 @@
+// Who wrote: the main thread of a rank, another thread, a child, or nobody's process.
+#include <gtest/gtest.h>
+
+#include "fusefs/scenario_support.h"
+
+namespace savegate::fusefs {
+namespace {
+
+using faults::Relation;
+
+class AttributionScenarioTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!mounted_.ready()) GTEST_SKIP() << mounted_.why_not();
+  }
+  faults::Caller caller_of_write(int rank, const std::string& from, pid_t& started) {
+    Child rank_process = Child::caller(rank, {"write", mounted_.path(from), "10", from});
+    started = rank_process.pid();
+    EXPECT_EQ(rank_process.wait(), 0);
+    for (const auto& record : mounted_.trace()) {
+      if (record.op == faults::Op::kWrite && record.path == from) return record.caller;
+    }
+    ADD_FAILURE() << "no write in the trace";
+    return {};
+  }
+  Mounted mounted_;
+};
+
+TEST_F(AttributionScenarioTest, MainThread) {
+  pid_t pid = 0;
+  auto caller = caller_of_write(2, "main", pid);
+  EXPECT_EQ(caller.rank, 2);
+  EXPECT_EQ(caller.relation, Relation::kProcess);
+  EXPECT_EQ(caller.pid, pid);
+  EXPECT_EQ(caller.tid, pid);
+}
+
+TEST_F(AttributionScenarioTest, AnotherThread) {
+  pid_t pid = 0;
+  auto caller = caller_of_write(2, "thread", pid);
+  EXPECT_EQ(caller.rank, 2);
+  EXPECT_EQ(caller.relation, Relation::kThread);
+  EXPECT_EQ(caller.pid, pid);
+  EXPECT_NE(caller.tid, pid);
+}
+
+TEST_F(AttributionScenarioTest, AChildProcess) {
+  pid_t pid = 0;
+  auto caller = caller_of_write(2, "child", pid);
+  EXPECT_EQ(caller.rank, 2);
+  EXPECT_EQ(caller.relation, Relation::kChild);
+  EXPECT_NE(caller.pid, pid);
+}
+
+TEST_F(AttributionScenarioTest, AProcessOfNoRank) {
+  pid_t pid = 0;
+  auto caller = caller_of_write(-1, "main", pid);
+  EXPECT_EQ(caller.rank, -1);
+  EXPECT_EQ(caller.relation, Relation::kNone);
+  EXPECT_EQ(caller.pid, pid);
+}
+
+}  // namespace
+}  // namespace savegate::fusefs

@@ -1,0 +1,47 @@
+// savegate-fs-caller: a rank for the tests of savegate-fs.
+//
+//   savegate-fs-caller write PATH BYTES [main|thread|child]
+//
+// Writes BYTES in one write(2) from its main thread, another thread or a child process. Exit
+// status: 0 all written, 100 written short, 101 the child ended by a signal, else the errno.
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+namespace {
+
+int write_file(const char* path, const std::string& bytes) {
+  const int fd = ::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) return errno;
+  const ssize_t put = ::write(fd, bytes.data(), bytes.size());
+  const int error = errno;
+  ::close(fd);
+  if (put < 0) return error;
+  return put == static_cast<ssize_t>(bytes.size()) ? 0 : 100;
+}
+
+int write_in_child(const char* path, const std::string& bytes) {
+  const pid_t pid = ::fork();
+  if (pid == 0) ::_exit(write_file(path, bytes));
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 101;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 4 || std::string(argv[1]) != "write") return 2;
+  const std::string bytes(std::strtoull(argv[3], nullptr, 10), 'x');
+  const std::string from = argc > 4 ? argv[4] : "main";
+  if (from == "child") return write_in_child(argv[2], bytes);
+  if (from == "main") return write_file(argv[2], bytes);
+  int result = 0;
+  std::thread([&] { result = write_file(argv[2], bytes); }).join();
+  return result;
+}
