@@ -1,10 +1,10 @@
 #include <gloo/rendezvous/context.h>
-#include <gloo/rendezvous/file_store.h>
 #include <gloo/transport/tcp/device.h>
 
 #include <exception>
 
 #include "gpu/collectives.h"
+#include "gpu/directory_store.h"
 
 namespace savegate::gpu {
 namespace {
@@ -22,6 +22,17 @@ Result<void> guarded(const char* operation, int peer, Body body) {
     status.operation = operation;
     if (peer >= 0) status.text = "peer rank " + std::to_string(peer) + ": " + status.text;
     return fail(std::move(status));
+  }
+}
+
+// Newer releases of Gloo share the store, older ones borrow it.
+template <class Context>
+void connect(Context& context, std::shared_ptr<gloo::rendezvous::Store> store,
+             std::shared_ptr<gloo::transport::Device> device) {
+  if constexpr (requires { context.connectFullMesh(store, device); }) {
+    context.connectFullMesh(std::move(store), device);
+  } else {
+    context.connectFullMesh(*store, device);
   }
 }
 
@@ -143,10 +154,10 @@ Result<std::unique_ptr<Collectives>> open_gloo(const GlooOptions& options) {
   SAVEGATE_CHECK(guarded("rendezvous", -1, [&] {
     gloo::transport::tcp::attr address("127.0.0.1");
     std::shared_ptr<gloo::transport::Device> device = gloo::transport::tcp::CreateDevice(address);
-    gloo::rendezvous::FileStore store(options.rendezvous);
+    auto store = std::make_shared<DirectoryStore>(options.rendezvous, options.timeout);
     context = std::make_shared<gloo::rendezvous::Context>(options.rank, options.world);
     context->setTimeout(options.timeout);
-    context->connectFullMesh(store, device);
+    connect(*context, std::move(store), device);
   }));
   return std::make_unique<GlooCollectives>(std::move(context));
 }

@@ -36,11 +36,11 @@ struct Environment {
   int world = 1;
   int life = 1;
   std::string directory = ".";  // SAVEGATE_DIR
-  std::string events;           // "" outside a run
-  std::string control;          // "" where no daemon listens
-  std::string until;            // "save 3"
+  std::string events{};         // "" outside a run
+  std::string control{};        // "" where no daemon listens
+  std::string until{};          // "save 3"
   std::string device = "cpu";
-  std::string rendezvous;  // "" outside a run
+  std::string rendezvous{};  // "" outside a run
   // The N of `until`; nothing where the program shall run as long as it likes.
   std::optional<int> until_save() const;
 };
@@ -60,9 +60,9 @@ struct Item {
 };
 
 struct Resumed {
-  std::optional<std::int64_t> step;  // nothing was restored where absent
-  std::string path;                  // the checkpoint that the program resolved
-  std::vector<Item> items;           // of the restored state
+  std::optional<std::int64_t> step{};  // nothing was restored where absent
+  std::string path{};                  // the checkpoint that the program resolved
+  std::vector<Item> items{};           // of the restored state
 };
 
 using Samples = std::vector<std::pair<std::int64_t, std::int64_t>>;  // [first, last]
