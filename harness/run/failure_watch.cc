@@ -19,13 +19,6 @@ bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-// A clock that runs ahead in a subject must not move the deadline into the future.
-void keep_first(std::uint64_t& first, std::uint64_t time_ns) {
-  const std::uint64_t now = monotonic_ns();
-  if (time_ns == 0 || time_ns > now) time_ns = now;
-  if (first == 0 || time_ns < first) first = time_ns;
-}
-
 }  // namespace
 
 std::string events_file(const std::string& events_directory, int rank) {
@@ -53,7 +46,7 @@ std::vector<std::string> LineTail::read_new() {
 
 FailureWatch::FailureWatch(const std::string& events_directory, int world,
                            const std::string& fired_path)
-    : fired_tail_(fired_path) {
+    : started_ns_(monotonic_ns()), fired_tail_(fired_path) {
   for (int rank = 0; rank < world; ++rank)
     events_.emplace_back(events_file(events_directory, rank));
 }
@@ -96,6 +89,13 @@ void FailureWatch::read_event_line(const std::string& line) {
 bool FailureWatch::killed_by_rule(int rank) const {
   return job_killed_ ||
          std::find(killed_ranks_.begin(), killed_ranks_.end(), rank) != killed_ranks_.end();
+}
+
+// A subject with a wrong clock must not move a deadline out of this life.
+void FailureWatch::keep_first(std::uint64_t& first, std::uint64_t time_ns) const {
+  const std::uint64_t now = monotonic_ns();
+  if (time_ns < started_ns_ || time_ns > now) time_ns = now;
+  if (first == 0 || time_ns < first) first = time_ns;
 }
 
 std::string FailureWatch::held_by(int rank) const {

@@ -46,6 +46,9 @@ class FailureWatch {
   void read_fired_line(const std::string& line);
   void read_event_line(const std::string& line);
 
+  void keep_first(std::uint64_t& first, std::uint64_t time_ns) const;
+
+  std::uint64_t started_ns_;
   std::vector<LineTail> events_;
   LineTail fired_tail_;
   std::uint64_t first_fault_ns_ = 0;

@@ -62,6 +62,7 @@ Result<Supervision> Supervisor::run() {
       return fail(system_error("inotify_add_watch", path));
     }
   }
+  read_tails();   // what was written before the watches stood
   while (running_ > 0) {
     SAVEGATE_CHECK(wait_for_news());
     reap();

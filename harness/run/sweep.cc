@@ -114,7 +114,8 @@ void add_moments(const Generator& generator, const TraceRecord& record, const Po
     action.when = when;
     if (when == When::kMiddle && action.at == faults::Amount{}) action.at.share = kMiddle;
     moment.rule.action = action;
-    moment.text += " " + std::string(when_name(when));
+    moment.text += ' ';
+    moment.text += when_name(when);
     points.push_back(std::move(moment));
   }
 }

@@ -1,0 +1,170 @@
+#include "harness/run/sweep.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace savegate::harness {
+namespace {
+
+using faults::KillAction;
+using faults::Op;
+using faults::TraceRecord;
+using faults::When;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TraceRecord record(Op op, int rank, const std::string& path, const std::string& phase) {
+  static std::uint64_t sequence = 0;
+  TraceRecord made;
+  made.begin_seq = ++sequence;
+  made.end_seq = ++sequence;
+  made.op = op;
+  made.caller.rank = rank;
+  made.path = path;
+  made.phase = phase;
+  made.requested = op == Op::kWrite ? 4096 : 0;
+  return made;
+}
+
+class SweepTest : public ::testing::Test {
+ protected:
+  SweepTest() {
+    scenario_.name = "kill";
+    scenario_.lives.resize(2);
+    scenario_.generator.emplace();
+    scenario_.generator->at = "every operation";
+    scenario_.generator->phase = "save 2";
+    scenario_.generator->action = KillAction{};
+    trace_.records = {
+        record(Op::kWrite, 0, "step_1/shard-0", "save 1"),
+        record(Op::kLookup, 0, "step_2/shard-0", "save 2"),
+        record(Op::kCreate, 0, "step_2/shard-0", "save 2"),
+        record(Op::kWrite, 0, "step_2/shard-0", "save 2"),
+        record(Op::kWrite, 1, "step_2/shard-1", "save 2"),
+        record(Op::kWrite, 0, "step_2/shard-0", "save 2/data"),
+        record(Op::kFsync, 0, "step_2/shard-0", "save 2"),
+        record(Op::kRelease, 0, "step_2/shard-0", "save 2"),
+        record(Op::kPhase, 0, "point", "save 2"),
+        record(Op::kRead, -1, "step_2/shard-0", ""),
+    };
+  }
+
+  std::vector<std::string> points() const {
+    const auto sweep = make_sweep(scenario_, trace_);
+    std::vector<std::string> names;
+    if (sweep) {
+      for (const Scenario& scenario : sweep->scenarios) names.push_back(scenario.point);
+    }
+    return names;
+  }
+
+  Scenario scenario_;
+  faults::Trace trace_;
+};
+
+TEST_F(SweepTest, EveryOperationOfThePhaseIsAPointAndQueriesAreNot) {
+  EXPECT_THAT(points(), ElementsAre("rank 0 create step_2/shard-0 nth 1 before",
+                                    "rank 0 write step_2/shard-0 nth 1 before",
+                                    "rank 1 write step_2/shard-1 nth 1 before",
+                                    "rank 0 write step_2/shard-0 nth 2 before",
+                                    "rank 0 fsync step_2/shard-0 nth 1 before"));
+}
+
+TEST_F(SweepTest, RanksNarrowThePoints) {
+  scenario_.generator->ranks = {1};
+  EXPECT_THAT(points(), ElementsAre("rank 1 write step_2/shard-1 nth 1 before"));
+}
+
+// Only an operation that moves bytes has a middle.
+TEST_F(SweepTest, MiddleIsTriedWhereBytesMove) {
+  scenario_.generator->ranks = {0};
+  scenario_.generator->when = {When::kMiddle};
+  EXPECT_THAT(points(), ElementsAre("rank 0 write step_2/shard-0 nth 1 middle",
+                                    "rank 0 write step_2/shard-0 nth 2 middle"));
+  const auto sweep = make_sweep(scenario_, trace_);
+  const auto& action =
+      std::get<KillAction>(sweep->scenarios.at(0).lives.at(0).plan.rules.at(0).action);
+  EXPECT_EQ(action.at.share, 0.5);
+}
+
+TEST_F(SweepTest, EveryWriteLeavesOutOtherOperations) {
+  scenario_.generator->at = "every write";
+  scenario_.generator->action = faults::ErrnoAction{};
+  scenario_.generator->ranks = {0};
+  EXPECT_THAT(points(), ElementsAre("rank 0 write step_2/shard-0 nth 1",
+                                    "rank 0 write step_2/shard-0 nth 2"));
+}
+
+TEST_F(SweepTest, EveryPhaseTakesTheMarks) {
+  scenario_.generator->at = "every phase";
+  ASSERT_EQ(points().size(), 1U);
+  EXPECT_THAT(points().at(0), HasSubstr("rank 0 phase point"));
+}
+
+TEST_F(SweepTest, TheRuleGoesIntoTheGeneratorsLifeAndNamesTheOperation) {
+  scenario_.generator->life = 2;
+  const auto sweep = make_sweep(scenario_, trace_);
+  ASSERT_TRUE(sweep);
+  const Scenario& last_write = sweep->scenarios.at(3);
+  EXPECT_TRUE(last_write.lives.at(0).plan.rules.empty());
+  const faults::Match& match = last_write.lives.at(1).plan.rules.at(0).match;
+  EXPECT_EQ(match.ops, faults::op_bit(Op::kWrite));
+  EXPECT_THAT(match.ranks, ElementsAre(0));
+  EXPECT_EQ(match.path, "step_2/shard-0");
+  EXPECT_EQ(match.phase, "save 2");
+  EXPECT_EQ(match.nth, 2U);
+  EXPECT_FALSE(last_write.generator.has_value());
+}
+
+// A path is matched as it is, also where it looks like a pattern.
+TEST_F(SweepTest, PathsAreEscaped) {
+  trace_.records = {record(Op::kUnlink, 0, "a[1]*.tmp", "save 2")};
+  const auto sweep = make_sweep(scenario_, trace_);
+  EXPECT_EQ(sweep->scenarios.at(0).lives.at(0).plan.rules.at(0).match.path, "a\\[1\\]\\*.tmp");
+}
+
+// Which rank finds a directory there already is chance: such a point would not come again.
+TEST_F(SweepTest, FailedOperationsAreNoPoints) {
+  trace_.records = {record(Op::kMkdir, 0, "step_2", "save 2")};
+  trace_.records[0].error = EEXIST;
+  EXPECT_TRUE(points().empty());
+}
+
+TEST_F(SweepTest, ASampleIsTheSameForTheSameSeedAndCoverageSaysIt) {
+  scenario_.generator->sample = 2;
+  const auto first = make_sweep(scenario_, trace_);
+  const auto second = make_sweep(scenario_, trace_);
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(first->coverage.known, 5U);
+  EXPECT_EQ(first->coverage.tried, 2U);
+  ASSERT_EQ(first->scenarios.size(), 2U);
+  EXPECT_EQ(first->scenarios.at(0).point, second->scenarios.at(0).point);
+  EXPECT_EQ(first->scenarios.at(1).name, second->scenarios.at(1).name);
+}
+
+TEST_F(SweepTest, NamesAreUnique) {
+  const auto sweep = make_sweep(scenario_, trace_);
+  std::set<std::string> names;
+  for (const Scenario& scenario : sweep->scenarios) names.insert(scenario.name);
+  EXPECT_EQ(names.size(), sweep->scenarios.size());
+}
+
+TEST_F(SweepTest, AnUnknownKindIsRefused) {
+  scenario_.generator->at = "every moon";
+  const auto sweep = make_sweep(scenario_, trace_);
+  ASSERT_FALSE(sweep);
+  EXPECT_EQ(sweep.error().code, Code::kInvalid);
+}
+
+TEST_F(SweepTest, TheCleanScenarioHasNoFaultsAndEndsWithTheGeneratorsLife) {
+  scenario_.lives.at(0).plan.rules.emplace_back();
+  const Scenario clean = clean_scenario(scenario_);
+  EXPECT_EQ(clean.lives.size(), 1U);
+  EXPECT_TRUE(clean.lives.at(0).plan.rules.empty());
+  EXPECT_EQ(clean.lives.at(0).expect.outcome, Outcome::kComplete);
+}
+
+}  // namespace
+}  // namespace savegate::harness

@@ -1,0 +1,54 @@
+#include "harness/run/tree_listing.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "harness/run/files.h"
+#include "harness/run/test_directory.h"
+
+namespace savegate::harness {
+namespace {
+
+// The values are those of the contract's recipe, made with another xxHash program.
+TEST(TreeListingTest, DigestIsThatOfTheContract) {
+  EXPECT_EQ(digest_bytes(""), "2c0a8a99dc147d5445c3b49d035665b2");
+  EXPECT_EQ(digest_bytes("a"), "d80e1c74dedbeaf9e3d39fd244e5a9e4");
+  EXPECT_EQ(digest_bytes(std::string(5000, 'x')), "f9b5e5f68e3d9cae6cc1f97af01a596b");
+}
+
+// A file is read in chunks; a leaf must not begin anew where a chunk does.
+TEST(TreeListingTest, DigestOfALargeFileIsThatOfItsBytes) {
+  const TestDirectory directory;
+  std::string content(3 * 1024 * 1024 + 17, '\0');
+  for (std::size_t i = 0; i < content.size(); ++i) content[i] = static_cast<char>(i * 31 >> 5);
+  ASSERT_TRUE(write_file(directory.path() + "/f", content));
+  EXPECT_EQ(digest_file(directory.path() + "/f").value_or(""), digest_bytes(content));
+}
+
+TEST(TreeListingTest, ListsFilesFoldersAndLinksInOrder) {
+  const TestDirectory directory;
+  ASSERT_TRUE(make_directories(directory.path() + "/step_1"));
+  ASSERT_TRUE(write_file(directory.path() + "/step_1/shard", "abc"));
+  std::filesystem::create_symlink("step_1", directory.path() + "/latest");
+  const auto entries = list_tree(directory.path());
+  ASSERT_TRUE(entries);
+  ASSERT_EQ(entries->size(), 3U);
+  EXPECT_EQ(entries->at(0).path, "latest");
+  EXPECT_EQ(entries->at(0).type, 'l');
+  EXPECT_EQ(entries->at(0).digest, "step_1");
+  EXPECT_EQ(entries->at(1).type, 'd');
+  EXPECT_EQ(entries->at(2).path, "step_1/shard");
+  EXPECT_EQ(entries->at(2).size, 3U);
+  EXPECT_EQ(entries->at(2).digest, digest_bytes("abc"));
+}
+
+TEST(TreeListingTest, AMissingRootIsAnEmptyTree) {
+  const auto entries = list_tree("/nonexistent/root");
+  ASSERT_TRUE(entries);
+  EXPECT_TRUE(entries->empty());
+}
+
+}  // namespace
+}  // namespace savegate::harness
