@@ -62,7 +62,7 @@ Result<Supervision> Supervisor::run() {
       return fail(system_error("inotify_add_watch", path));
     }
   }
-  read_tails();   // what was written before the watches stood
+  read_tails();  // what was written before the watches stood
   while (running_ > 0) {
     SAVEGATE_CHECK(wait_for_news());
     reap();
@@ -264,7 +264,9 @@ void Supervisor::end_strays() {
     const UniqueFd ended(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
     pollfd waited{.fd = ended.get(), .events = POLLIN, .revents = 0};
     if (!ended || ::poll(&waited, 1, kStrayGrace / 1'000'000) > 0) continue;
-    seen_.stray.push_back("pid " + std::to_string(process.pid) + " (" + process.command + "), " +
+    const auto now = read_proc_stat(process.pid);  // it may have executed another program
+    seen_.stray.push_back("pid " + std::to_string(process.pid) + " (" +
+                          (now ? now->command : process.command) + "), " +
                           describe_wait(process.pid));
     ::kill(process.pid, SIGKILL);
     ::poll(&waited, 1, kKillGrace / 1'000'000);
