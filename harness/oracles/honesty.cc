@@ -56,6 +56,11 @@ void check_life(const Life& life, Lines& lines) {
   for (const EventLog& log : life.events) {
     lines.insert(lines.end(), log.errors.begin(), log.errors.end());
   }
+  for (const std::string& tampered : life.record.tampered) {
+    if (tampered.starts_with("not done")) {
+      lines.push_back(fmt::format("life {}: tampering {}", life.record.number, tampered));
+    }
+  }
   check_rules(life, lines);
 }
 

@@ -35,15 +35,10 @@ class OrderJudge {
   void run() {
     const Role announcing = has_marker() ? Role::kMarker : Role::kPointer;
     for (const Publication& publication : files_.all()) {
-      if (publication.role == announcing) {
-        for (const Publication& content : files_.all()) {
-          if (is_content(content.role) && belongs(content, publication)) {
-            check(content, publication.record->begin_seq, "before the marker");
-          }
-        }
+      if (publication.role == announcing) check_contents(publication);
+      if (publication.role == Role::kMarker || publication.role == Role::kPointer) {
+        check(publication, limit_of(publication));
       }
-      if (publication.role == Role::kMarker) check_marker(publication);
-      if (publication.role == Role::kPointer) check_before_success(publication);
     }
   }
 
@@ -58,33 +53,47 @@ class OrderJudge {
     return same_save(view_, files_.life(), content, announcing);
   }
 
-  void check_marker(const Publication& marker) {
-    for (const Publication& pointer : files_.all()) {
-      if (pointer.role == Role::kPointer && pointer.record->begin_seq > marker.record->end_seq &&
-          same_save(view_, files_.life(), marker, pointer)) {
-        return check(marker, pointer.record->begin_seq, "before the pointer");
+  // Before which operation the publication must be durable; nothing where that moment never came.
+  struct Limit {
+    std::uint64_t seq = kNever;
+    const char* name = "";
+  };
+
+  void check_contents(const Publication& announcing) {
+    for (const Publication& content : files_.all()) {
+      if (!is_content(content.role) || !belongs(content, announcing)) continue;
+      // One rename of a directory may have published both.
+      check(content, content.record == announcing.record
+                         ? limit_of(announcing)
+                         : Limit{announcing.record->begin_seq, "before the marker"});
+    }
+  }
+
+  std::optional<Limit> limit_of(const Publication& publication) const {
+    if (publication.role == Role::kMarker) {
+      for (const Publication& pointer : files_.all()) {
+        if (pointer.role == Role::kPointer &&
+            pointer.record->begin_seq > publication.record->end_seq &&
+            same_save(view_, files_.life(), publication, pointer)) {
+          return Limit{pointer.record->begin_seq, "before the pointer"};
+        }
       }
     }
-    check_before_success(marker);
-  }
-
-  // Last of its save: its directory is synced before any rank says that the save is durable.
-  void check_before_success(const Publication& publication) {
+    // Last of its save: durable before any rank says so.
     const SaveGroup* group = save_of(view_, files_.life(), publication);
-    if (group == nullptr || !view_.succeeded(*group)) {
-      return check_bytes(publication);
-    }
+    if (group == nullptr || !view_.succeeded(*group)) return std::nullopt;
     std::uint64_t said_ns = kNever;
     for (const SaveCall& call : group->calls) said_ns = std::min(said_ns, call.last()->time_ns);
-    std::uint64_t limit = kNever;
+    Limit limit{kNever, "before the save was called durable"};
     for (const TraceRecord& record : files_.life().trace.records) {
-      if (record.end_ns > said_ns) limit = std::min(limit, record.end_seq);
+      if (record.end_ns > said_ns) limit.seq = std::min(limit.seq, record.end_seq);
     }
-    check(publication, limit, "before the save was called durable");
+    return limit;
   }
 
-  void check(const Publication& publication, std::uint64_t limit, const char* when) {
+  void check(const Publication& publication, const std::optional<Limit>& limit) {
     check_bytes(publication);
+    if (!limit) return;
     const TraceRecord& record = *publication.record;
     std::string directory = parent_of(publication.path);
     if (publication.named_before != nullptr) {
@@ -97,9 +106,9 @@ class OrderJudge {
       }
       directory = parent_of(record.path2);
     }
-    if (files_.directory_sync(directory, record.end_seq, limit) == nullptr) {
+    if (files_.directory_sync(directory, record.end_seq, limit->seq) == nullptr) {
       add(fmt::format("{}: no fsync of directory `{}` after it got its name and {}",
-                      publication.path, directory, when),
+                      publication.path, directory, limit->name),
           record);
     }
   }
@@ -144,7 +153,7 @@ class OrderJudge {
 const TraceRecord* late_operation(const View& view, const PublishedFiles& files,
                                   const Publication& content, const Publication& marker) {
   const std::uint64_t begin = marker.record->begin_seq;
-  if (content.record->end_seq > begin) return content.record;
+  if (content.record != marker.record && content.record->end_seq > begin) return content.record;
   const SaveGroup* save = save_of(view, files.life(), marker);
   const auto is_late = [&](const TraceRecord* record) {
     return record->end_seq > begin && (save == nullptr || record->begin_ns <= save->end_ns);

@@ -1,0 +1,144 @@
+#include "harness/oracles/honesty.h"
+
+#include <gmock/gmock.h>
+
+#include "harness/oracles/evidence_builder.h"
+
+namespace savegate::harness {
+namespace {
+
+using reports::Outcome;
+using testing::Contains;
+using testing::HasSubstr;
+
+TEST(ExecutedFaultsTest, ASoundJobPasses) {
+  EXPECT_EQ(executed_faults(sound_job().evidence).outcome, Outcome::kPass);
+}
+
+TEST(ExecutedFaultsTest, ARequiredRuleWithoutAHitIsInvalid) {
+  JobBuilder job = sound_job();
+  faults::Rule rule;
+  rule.name = "never";
+  job.at(0).spec.plan.rules.push_back(rule);
+  job.at(0).record.rules.push_back({.life = 1, .rule = "never", .required = true, .hits = 0});
+  const auto verdict = executed_faults(job.evidence);
+  EXPECT_EQ(verdict.outcome, Outcome::kInvalid);
+  EXPECT_THAT(verdict.summary, HasSubstr("never fired"));
+}
+
+TEST(ExecutedFaultsTest, ARuleThatIsNotRequiredMayStaySilent) {
+  JobBuilder job = sound_job();
+  faults::Rule rule;
+  rule.name = "perhaps";
+  rule.required = false;
+  job.at(0).spec.plan.rules.push_back(rule);
+  job.at(0).record.rules.push_back({.life = 1, .rule = "perhaps", .required = false, .hits = 0});
+  EXPECT_EQ(executed_faults(job.evidence).outcome, Outcome::kPass);
+}
+
+TEST(ExecutedFaultsTest, LostFiredRecordsAreInvalid) {
+  JobBuilder job = sound_job();
+  job.fired(0, "delay 20ms", faults::Op::kWrite, "x");
+  job.current().fired.clear();
+  EXPECT_EQ(executed_faults(job.evidence).outcome, Outcome::kInvalid);
+}
+
+TEST(ExecutedFaultsTest, ABrokenEventLineIsQuoted) {
+  JobBuilder job = sound_job();
+  job.at(1).events[1].errors.emplace_back("events/rank-1.jsonl:7: event: no JSON: `oops`");
+  const auto verdict = executed_faults(job.evidence);
+  EXPECT_EQ(verdict.outcome, Outcome::kInvalid);
+  EXPECT_THAT(verdict.evidence, Contains(HasSubstr("`oops`")));
+}
+
+TEST(ExecutedFaultsTest, ALifeThatWasNotRunIsInvalid) {
+  JobBuilder job = sound_job();
+  job.evidence.lives.pop_back();
+  EXPECT_EQ(executed_faults(job.evidence).outcome, Outcome::kInvalid);
+}
+
+TEST(ExecutedFaultsTest, ZeroItemsComparedIsInvalid) {
+  JobBuilder job = sound_job();
+  for (Life& life : job.evidence.lives) {
+    for (EventLog& log : life.events) {
+      for (Event& event : log.events) event.items.clear();
+    }
+  }
+  EXPECT_EQ(executed_faults(job.evidence).outcome, Outcome::kInvalid);
+}
+
+TEST(ExecutedFaultsTest, TamperingThatWasNotDoneIsInvalid) {
+  JobBuilder job = sound_job();
+  job.at(1).record.tampered.emplace_back("not done: remove: there is no shard file of rank 7");
+  EXPECT_EQ(executed_faults(job.evidence).outcome, Outcome::kInvalid);
+}
+
+TEST(BoundToWhatWasRunTest, EveryNameIsNeeded) {
+  JobBuilder job = sound_job();
+  EXPECT_EQ(bound_to_what_was_run(job.evidence).outcome, Outcome::kPass);
+  job.evidence.provenance.erase("kernel");
+  EXPECT_EQ(bound_to_what_was_run(job.evidence).outcome, Outcome::kFail);
+}
+
+TEST(BoundToWhatWasRunTest, AnExecutableThatChangedFails) {
+  JobBuilder job = sound_job();
+  job.evidence.provenance["executable.digest.end"] = "another";
+  EXPECT_EQ(bound_to_what_was_run(job.evidence).outcome, Outcome::kFail);
+}
+
+TEST(EvidenceUnalteredTest, AManifestProblemFails) {
+  JobBuilder job = sound_job();
+  EXPECT_EQ(evidence_unaltered(job.evidence).outcome, Outcome::kPass);
+  job.evidence.problems.emplace_back("manifest: life-1/fired.jsonl was altered");
+  EXPECT_EQ(evidence_unaltered(job.evidence).outcome, Outcome::kFail);
+}
+
+TEST(MeasuredNotGuessedTest, AProcessWithoutMemoryIsAGuess) {
+  JobBuilder job = sound_job();
+  EXPECT_EQ(measured_not_guessed(job.evidence).outcome, Outcome::kSkip);
+  Event& memory = job.event(0, EventKind::kMemory);
+  memory.memory = {{"host_rss", 4096}, {"gpu_allocated", std::nullopt}};
+  EXPECT_EQ(measured_not_guessed(job.evidence).outcome, Outcome::kPass);
+  job.event(0, EventKind::kMemory).memory = {{"host_rss", 0}};
+  EXPECT_EQ(measured_not_guessed(job.evidence).outcome, Outcome::kFail);
+}
+
+TEST(MeasuredNotGuessedTest, GpuBytesWithoutAGpuAreAGuess) {
+  JobBuilder job = sound_job();
+  job.event(0, EventKind::kMemory).memory = {{"gpu_allocated", 0}};
+  EXPECT_EQ(measured_not_guessed(job.evidence).outcome, Outcome::kFail);
+}
+
+void expect_item_fails(const std::function<void(Item&)>& spoil) {
+  JobBuilder job = sound_job();
+  EXPECT_EQ(identified_items(job.evidence).outcome, Outcome::kPass);
+  for (Event& event : job.at(0).events[0].events) {
+    if (event.kind == EventKind::kSaveBegin) spoil(event.items[0]);
+  }
+  EXPECT_EQ(identified_items(job.evidence).outcome, Outcome::kFail);
+}
+
+TEST(IdentifiedItemsTest, AnItemWithoutNameFails) {
+  expect_item_fails([](Item& item) { item.name.clear(); });
+}
+TEST(IdentifiedItemsTest, AnItemWithoutShapeFails) {
+  expect_item_fails([](Item& item) { item.local_shape.clear(); });
+}
+TEST(IdentifiedItemsTest, BytesThatDoNotFitTheShapeFail) {
+  expect_item_fails([](Item& item) { item.bytes = 12; });
+}
+TEST(IdentifiedItemsTest, AShardOutsideTheGlobalShapeFails) {
+  expect_item_fails([](Item& item) { item.offset = {1}; });
+}
+TEST(IdentifiedItemsTest, ANameUsedTwiceAtOneOffsetFails) {
+  expect_item_fails([](Item& item) { item.name = "moment"; });
+}
+TEST(IdentifiedItemsTest, NoItemsAreSkipped) {
+  JobBuilder job;
+  job.life("save 1");
+  job.end();
+  EXPECT_EQ(identified_items(job.evidence).outcome, Outcome::kSkip);
+}
+
+}  // namespace
+}  // namespace savegate::harness
