@@ -84,17 +84,19 @@ Result<int> open_backing_directory(const std::string& path) {
   return fail(status);
 }
 
-// Every inode that the kernel knows and every open file takes a descriptor.
-void raise_descriptor_limit() {
+// Every inode that the kernel knows and every open file takes a descriptor. Returns how many may
+// be.
+std::size_t raise_descriptor_limit() {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  unsigned long most = 0;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
+  rlim_t most = 0;
   if (std::ifstream("/proc/sys/fs/nr_open") >> most) {
-    rlimit wide{most, std::max<rlim_t>(most, limit.rlim_max)};
-    if (::setrlimit(RLIMIT_NOFILE, &wide) == 0) return;
+    const rlimit wide{most, std::max(most, limit.rlim_max)};
+    if (::setrlimit(RLIMIT_NOFILE, &wide) == 0) return most;
   }
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur;
 }
 
 Result<void> say_ready(int fd) {
@@ -160,11 +162,11 @@ Result<void> run_daemon(const DaemonOptions& options) {
   if (options.parent_pid > 0 && parent.get() < 0) {
     return fail(system_error("pidfd_open", fmt::format("process {}", options.parent_pid)));
   }
-  raise_descriptor_limit();
+  const std::size_t descriptors = raise_descriptor_limit();
   ::umask(0);
 
   auto fs = std::make_unique<FileSystem>(std::move(plan), std::move(layout), options.life,
-                                         *recorder, backing_fd, ::getppid());
+                                         *recorder, backing_fd, ::getppid(), descriptors);
   if (const int error = fs->inodes.set_root(::dup(backing_fd)); error != 0) {
     return fail(system_error("stat", options.backing, error));
   }
@@ -185,6 +187,7 @@ Result<void> run_daemon(const DaemonOptions& options) {
   });
   Result<void> ended;
   if (control) {
+    fs->trimmer.start(session->get());
     session->start(std::max(kLeastThreads, 2 * std::thread::hardware_concurrency()), end);
     ended = say_ready(options.ready_fd);
     if (ended) ended = wait_for_end(signals.get(), parent.get(), stop.get());

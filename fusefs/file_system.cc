@@ -36,12 +36,13 @@ int open_backing(int folder_fd, const char* path, int flags, mode_t mode) {
 }
 
 FileSystem::FileSystem(faults::Plan plan, faults::Layout layout, int life, Recorder& record,
-                       int backing_fd, pid_t stop_at)
+                       int backing_fd, pid_t stop_at, std::size_t descriptors)
     : injector(plan, std::move(layout), life),
       attribution(stop_at),
       recorder(record),
       root_fd(backing_fd),
       flow(injector, inodes, attribution, recorder, stalls, backing_fd),
+      trimmer(inodes, descriptors / 2),
       pool(kPoolThreads),
       stalls(pool) {
   adopt_backing_files(plan);
@@ -112,6 +113,7 @@ int FileSystem::entry(const NodePtr& parent, const std::string& name, fuse_entry
   NodePtr node;
   entry = {};
   if (int error = inodes.lookup(parent, name, node, entry.attr)) return error;
+  trimmer.check();
   entry.ino = inodes.id(*node);
   entry.attr_timeout = attribute_timeout(*node);
   entry.entry_timeout = kCacheSeconds;

@@ -17,6 +17,7 @@
 #include "fusefs/inode_table.h"
 #include "fusefs/recorder.h"
 #include "fusefs/stalls.h"
+#include "fusefs/trimmer.h"
 #include "fusefs/worker_pool.h"
 
 namespace savegate::fusefs {
@@ -36,9 +37,10 @@ using HandlePtr = std::shared_ptr<Handle>;
 
 class FileSystem {
  public:
-  // Takes the descriptor of the backing directory (O_PATH | O_DIRECTORY).
+  // Takes the descriptor of the backing directory (O_PATH | O_DIRECTORY). At most `descriptors` may
+  // be open in this process.
   FileSystem(faults::Plan plan, faults::Layout layout, int life, Recorder& record, int backing_fd,
-             pid_t stop_at);
+             pid_t stop_at, std::size_t descriptors);
   FileSystem(const FileSystem&) = delete;
   FileSystem& operator=(const FileSystem&) = delete;
 
@@ -69,6 +71,7 @@ class FileSystem {
   Recorder& recorder;
   const int root_fd;
   Flow flow;
+  Trimmer trimmer;
   // Last, so that what still waits is finished while all else is there.
   WorkerPool pool;
   Stalls stalls;

@@ -48,6 +48,7 @@ int InodeTable::lookup(const NodePtr& parent, const std::string& name, NodePtr& 
   auto [position, inserted] =
       nodes_.try_emplace(Key{attributes.st_dev, attributes.st_ino}, std::move(fresh));
   node = position->second;
+  size_ = nodes_.size();
   node->lookups++;
   rename_locked(*node, parent, name);
   return 0;
@@ -70,7 +71,22 @@ void InodeTable::forget(NodeId id, std::uint64_t lookups) {
   if (position == nodes_.end()) return;
   gone = std::move(position->second);
   nodes_.erase(position);
+  size_ = nodes_.size();
   lock.unlock();
+}
+
+std::vector<InodeTable::Entry> InodeTable::unopened(std::size_t most) {
+  std::vector<Entry> entries;
+  std::unique_lock lock(mutex_);
+  const std::size_t buckets = nodes_.bucket_count();
+  for (std::size_t i = 0; i < buckets && entries.size() < most; i++) {
+    next_bucket_ = (next_bucket_ + 1) % buckets;
+    for (auto at = nodes_.begin(next_bucket_); at != nodes_.end(next_bucket_); ++at) {
+      const Node& node = *at->second;
+      if (node.handles == 0 && node.parent) entries.push_back({node.parent, node.name});
+    }
+  }
+  return entries;
 }
 
 void InodeTable::moved(const NodePtr& node, const NodePtr& parent, const std::string& name) {

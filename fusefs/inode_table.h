@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "faults/injector.h"
 
@@ -71,6 +72,14 @@ class InodeTable {
   NodePtr find(dev_t dev, ino_t ino) const;
   void forget(NodeId id, std::uint64_t lookups);
 
+  std::size_t size() const { return size_.load(std::memory_order_relaxed); }
+  // Names of nodes that no handle is open on, other ones each time.
+  struct Entry {
+    NodePtr parent;
+    std::string name;
+  };
+  std::vector<Entry> unopened(std::size_t most);
+
   void moved(const NodePtr& node, const NodePtr& parent, const std::string& name);
   // Relative to the root, without a leading slash; of `name` below the node if one is given.
   std::string path(const Node& node, std::string_view name = {}) const;
@@ -93,6 +102,8 @@ class InodeTable {
   mutable std::shared_mutex mutex_;
   NodePtr root_;
   std::unordered_map<Key, NodePtr, KeyHash> nodes_;
+  std::atomic<std::size_t> size_{0};
+  std::size_t next_bucket_ = 0;  // of unopened()
   std::atomic<std::uint64_t> epoch_{1};
 };
 

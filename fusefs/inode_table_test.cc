@@ -69,6 +69,17 @@ TEST_F(InodeTableTest, ANodeIsForgottenAfterItsLastLookup) {
   EXPECT_EQ(table_.find(folder->dev, folder->ino), nullptr);
 }
 
+TEST_F(InodeTableTest, OpenFilesAreNotTrimmed) {
+  auto folder = look(look(table_.root(), "a"), "b");
+  auto file = look(folder, "file");
+  EXPECT_EQ(table_.size(), 3u);
+  EXPECT_EQ(table_.unopened(10).size(), 3u);
+  file->handles++;
+  auto names = table_.unopened(10);
+  EXPECT_EQ(names.size(), 2u);
+  for (const auto& entry : names) EXPECT_NE(entry.name, "file");
+}
+
 TEST_F(InodeTableTest, AMissingNameIsItsErrno) {
   NodePtr node;
   struct stat attributes {};

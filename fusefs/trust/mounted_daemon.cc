@@ -38,10 +38,12 @@ std::string program_path() {
 
 }  // namespace
 
-MountedDaemon::MountedDaemon(const std::string& plan_toml, std::vector<std::string> more_arguments)
+MountedDaemon::MountedDaemon(const std::string& plan_toml, std::vector<std::string> more_arguments,
+                             const std::string& base)
     : why_not_(enter_private_mounts()) {
   if (!why_not_.empty()) return;
-  std::string name = fs::temp_directory_path().string() + "/savegate-trust-XXXXXX";
+  std::string name =
+      (base.empty() ? fs::temp_directory_path().string() : base) + "/savegate-trust-XXXXXX";
   if (mkdtemp(name.data()) == nullptr) {
     why_not_ = name + ": " + errno_name(errno);
     return;

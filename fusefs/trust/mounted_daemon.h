@@ -15,9 +15,10 @@ namespace savegate::fusefs {
 
 class MountedDaemon {
  public:
-  explicit MountedDaemon(const std::string& plan_toml = "",
-                         std::vector<std::string> more_arguments = {});
-  ~MountedDaemon();  // stops the daemon, removes the folders
+  explicit MountedDaemon(
+      const std::string& plan_toml = "", std::vector<std::string> more_arguments = {},
+      const std::string& base = "");  // folder for it all; "": for temporary files
+  ~MountedDaemon();                   // stops the daemon, removes the folders
   MountedDaemon(const MountedDaemon&) = delete;
   MountedDaemon& operator=(const MountedDaemon&) = delete;
 
