@@ -11,7 +11,7 @@ FileWriter::FileWriter(Files& files, const std::string& path, int fd)
       path_(path),
       temporary_(files.temporary(path)),
       fd_(fd),
-      buffer_(std::make_unique_for_overwrite<std::byte[]>(kChunkBytes)) {
+      buffer_(make_chunk()) {
   record_.name = file_name(path);
 }
 

@@ -8,7 +8,6 @@
 // A writer that goes without being settled takes its temporary file with it.
 #pragma once
 
-#include <memory>
 #include <string>
 
 #include "faults/status.h"
@@ -41,7 +40,7 @@ class FileWriter {
   std::string temporary_;
   int fd_;
   bool settled_ = false;
-  std::unique_ptr<std::byte[]> buffer_;
+  Chunk buffer_;
   std::size_t buffered_ = 0;
   std::uint64_t written_ = 0;
   gpu::TreeDigest digest_;

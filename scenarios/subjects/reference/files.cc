@@ -8,10 +8,21 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <new>
 
 #include "gpu/digest.h"
 
 namespace savegate::reference {
+
+namespace {
+
+constexpr std::align_val_t kPage{4096};
+
+}  // namespace
+
+void ChunkDelete::operator()(std::byte* chunk) const { ::operator delete[](chunk, kPage); }
+
+Chunk make_chunk() { return Chunk(static_cast<std::byte*>(::operator new[](kChunkBytes, kPage))); }
 
 std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
@@ -163,7 +174,7 @@ Result<std::string> Files::read_text(const std::string& path) {
 
 Result<FileRecord> Files::digest(const std::string& path) {
   SAVEGATE_TRY(const int fd, open(path));
-  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(kChunkBytes);
+  const auto buffer = make_chunk();
   gpu::TreeDigest tree;
   FileRecord record{.name = file_name(path), .size = 0, .digest = ""};
   Result<std::size_t> part;

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,13 @@
 namespace savegate::reference {
 
 inline constexpr std::size_t kChunkBytes = 1 << 20;  // of a write or a read
+
+// Memory for one chunk, aligned to pages: a write of it reaches the file system in one piece.
+struct ChunkDelete {
+  void operator()(std::byte* chunk) const;
+};
+using Chunk = std::unique_ptr<std::byte[], ChunkDelete>;
+Chunk make_chunk();
 
 struct FileRecord {
   std::string name;  // without directory

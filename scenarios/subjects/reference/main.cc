@@ -28,8 +28,9 @@ void declare(CLI::App& app, Arguments& arguments) {
   app.add_option("--state", arguments.state_bytes, "Bytes of state of all ranks, such as 8MiB")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
-  app.add_option("--collective-timeout", arguments.collective_timeout,
-                 "Seconds after which a silent peer is an error")
+  app.add_option(
+         "--collective-timeout", arguments.collective_timeout,
+         "Seconds after which a silent peer is an error, and one more for each 64 MiB of a rank")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--read", arguments.read, "Print the checkpoints in this directory and leave");

@@ -133,6 +133,13 @@ class Run {
   State state_;
 };
 
+// How much longer the slowest rank may take than the fastest grows with what they write.
+std::chrono::milliseconds patience(const Options& options, int world) {
+  constexpr std::uint64_t kBytesPerMillisecond = (64 << 20) / 1000;
+  const std::uint64_t bytes = options.state_bytes / static_cast<std::uint64_t>(world);
+  return options.collective_timeout + std::chrono::milliseconds(bytes / kBytesPerMillisecond);
+}
+
 Result<std::unique_ptr<gpu::Collectives>> meet_peers(const worker::Environment& environment,
                                                      std::chrono::milliseconds timeout) {
   if (environment.world == 1) return nullptr;
@@ -188,7 +195,7 @@ int run_program(const Options& options, const Parts& parts) {
   reporter->hello();
   auto backend = gpu::open_backend(environment.device);
   if (!backend) return refuse(*reporter, backend.error());
-  auto peers = meet_peers(environment, options.collective_timeout);
+  auto peers = meet_peers(environment, patience(options, environment.world));
   if (!peers) return refuse(*reporter, peers.error());
   Comms comms(std::move(*peers), worker);
   const auto files = parts.files(environment.rank);

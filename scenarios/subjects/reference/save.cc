@@ -1,7 +1,6 @@
 #include "scenarios/subjects/reference/save.h"
 
 #include <algorithm>
-#include <memory>
 
 #include "scenarios/subjects/reference/safetensors.h"
 
@@ -90,7 +89,7 @@ Result<void> Saver::write_state_file() {
 }
 
 Result<void> Saver::write_tensor(FileWriter& writer, const gpu::Tensor& tensor) {
-  const auto staging = std::make_unique_for_overwrite<std::byte[]>(kChunkBytes);
+  const auto staging = make_chunk();
   for (std::uint64_t at = 0; at < tensor.bytes(); at += kChunkBytes) {
     const std::size_t part = std::min<std::uint64_t>(kChunkBytes, tensor.bytes() - at);
     SAVEGATE_CHECK(job_.backend.copy_to_host(staging.get(), tensor, at, part));

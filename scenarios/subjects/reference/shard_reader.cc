@@ -61,7 +61,7 @@ Result<void> ShardReader::read_exactly(std::byte* data, std::size_t bytes, std::
 Result<FileRecord> ShardReader::read(const Visit& visit) {
   gpu::TreeDigest digest;
   digest.update(header_text_.data(), header_text_.size());
-  const auto chunk = std::make_unique_for_overwrite<std::byte[]>(kChunkBytes);
+  const auto chunk = make_chunk();
   for (const TensorEntry& entry : header_.entries) {
     const std::uint64_t bytes = entry.end - entry.begin;
     for (std::uint64_t at = 0; at < bytes; at += kChunkBytes) {
