@@ -22,9 +22,9 @@ namespace fs = std::filesystem;
 struct Finding {
   bool there = false;
   bool needed = true;
-  std::string what;
-  std::string found;    // what is there, or what is wrong
-  std::string way_out;  // shown where it is not there
+  std::string what = {};
+  std::string found = {};    // what is there, or what is wrong
+  std::string way_out = {};  // shown where it is not there
 };
 
 Finding fuse_device() {
