@@ -171,7 +171,8 @@ Result<void> Daemon::flush() {
 Result<void> Daemon::stop() {
   auto flushed = flush();
   auto told = call(R"({"cmd":"stop"})");
-  bool ended = told && process_.wait_for(10 * kSecond).has_value();
+  silent_ = !told;
+  const bool ended = told && process_.wait_for(10 * kSecond).has_value();
   if (!ended) {
     process_.kill_group(SIGKILL);
     process_.wait_for(5 * kSecond);
@@ -204,6 +205,6 @@ void Daemon::abort() {
   process_.kill_group(SIGKILL);  // closes /dev/fuse, which aborts it anyway
 }
 
-bool Daemon::died() { return !stopped_ && process_.try_wait().has_value(); }
+bool Daemon::died() { return silent_ || (!stopped_ && process_.try_wait().has_value()); }
 
 }  // namespace savegate::harness

@@ -62,6 +62,7 @@ class Daemon {
   DaemonSpec spec_;
   Process process_;
   bool stopped_ = false;
+  bool silent_ = false;  // gave no answer to `stop`
 };
 
 }  // namespace savegate::harness

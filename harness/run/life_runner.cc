@@ -6,7 +6,6 @@
 #include "faults/trace.h"
 #include "harness/run/daemon.h"
 #include "harness/run/files.h"
-#include "harness/run/interrupt.h"
 #include "harness/run/rank_launch.h"
 #include "harness/run/tamper.h"
 #include "harness/run/tree_listing.h"
@@ -35,7 +34,7 @@ class LifeRunner {
   Result<void> live();
   Result<void> start_daemon();
   Watch make_watch();
-  void collect_from_daemon();
+  Result<void> collect_from_daemon();
   Result<void> collect_trees();
   Result<void> start_reader(std::optional<Process>& reader);
   void finish_reader(Process& reader);
@@ -148,16 +147,18 @@ Result<void> LifeRunner::live() {
 }
 
 // A daemon that dies is evidence: the rules are then not counted, and the oracles say so.
-void LifeRunner::collect_from_daemon() {
+Result<void> LifeRunner::collect_from_daemon() {
   record_.daemon_died = record_.daemon_died || daemon_->died();
   if (!record_.daemon_died) {
     if (auto statistics = daemon_->statistics()) record_.rules = std::move(statistics->rules);
   }
-  const auto stopped = daemon_->stop();
-  if (!stopped && !record_.daemon_died) record_.daemon_died = true;
+  auto stopped = daemon_->stop();
+  record_.daemon_died = record_.daemon_died || daemon_->died();
+  if (!stopped && !record_.daemon_died) return fail(std::move(stopped).error());
   if (const auto trace = faults::read_trace(setup_.folder + "/trace.bin")) {
     record_.trace_records = trace->records.size();
   }
+  return {};
 }
 
 Result<void> LifeRunner::start_reader(std::optional<Process>& reader) {
@@ -218,7 +219,7 @@ Result<LifeRecord> LifeRunner::run() {
   SAVEGATE_CHECK(prepare());
   SAVEGATE_CHECK(tamper());
   SAVEGATE_CHECK(live());
-  collect_from_daemon();
+  SAVEGATE_CHECK(collect_from_daemon());
   SAVEGATE_CHECK(collect_trees());
   record_.ended_ns = monotonic_ns();
   SAVEGATE_CHECK(write_file(setup_.folder + "/life.json", print_life(record_)));

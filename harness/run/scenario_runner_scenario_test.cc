@@ -209,6 +209,31 @@ TEST_F(ScenarioRunnerTest, ADaemonThatDiesIsRecordedAndEndsTheRun) {
   EXPECT_FALSE(std::filesystem::exists(folder() + "/life-2"));
 }
 
+// The runner is process 1 for its ranks.
+TEST_F(ScenarioRunnerTest, AnInterruptEndsTheRanksAndKeepsWhatWasCollected) {
+  add_life();
+  script("echo x > $SAVEGATE_DIR/shard-$RANK; kill -INT 1; exec sleep 1000");
+  run();
+  EXPECT_EQ(code_, 130) << error_;
+  EXPECT_THAT(record(1).ranks.at(0).ended_by, StartsWith("runner: interrupted"));
+  EXPECT_FALSE(std::filesystem::exists(folder() + "/life-2"));
+  EXPECT_TRUE(load_evidence(folder()));
+}
+
+TEST_F(ScenarioRunnerTest, AJobThatHangsInAnOperationIsEndedByItsDeadline) {
+  scenario_.lives.back().no_progress_ns = 200'000'000;
+  add_rule(
+      "[[rule]]\nname = \"hold\"\nmatch = { op = \"write\" }\n"
+      "action = { hang = true }\n");
+  script("echo x > $SAVEGATE_DIR/shard-$RANK");
+  run();
+  ASSERT_EQ(code_, 0) << error_;
+  const LifeRecord life = record(1);
+  EXPECT_EQ(life.hung, "no progress for 0.2 s");
+  EXPECT_EQ(life.ranks.at(1).signal, SIGKILL);
+  EXPECT_THAT(life.ranks.at(1).waiting_in, HasSubstr("write"));
+}
+
 TEST_F(ScenarioRunnerTest, TheTreeIsRemovedOnDemand) {
   script("echo x > $SAVEGATE_DIR/shard-$RANK");
   run();

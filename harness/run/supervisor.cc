@@ -65,7 +65,6 @@ Result<Supervision> Supervisor::run() {
   read_tails();  // what was written before the watches stood
   while (running_ > 0) {
     SAVEGATE_CHECK(wait_for_news());
-    reap();
     if (running_ == 0) break;
     if (interrupted()) {
       stop_ranks("interrupted");
@@ -104,9 +103,12 @@ Result<void> Supervisor::wait_for_news() {
     seen_.daemon_died = true;
     note_failure(monotonic_ns());
   }
+  bool any_ended = false;
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     if (waited[first_rank + 2 * i + 1].revents != 0) SAVEGATE_CHECK(drain(ranks_[i]));
+    any_ended = any_ended || waited[first_rank + 2 * i].revents != 0;
   }
+  if (any_ended) reap();
   return {};
 }
 
