@@ -176,6 +176,7 @@ Scenario clean_scenario(const Scenario& scenario) {
   Scenario clean = scenario;
   clean.name += "-clean";
   clean.generator.reset();
+  clean.requirements.clear();  // they need the fault
   if (scenario.generator) {
     clean.lives.resize(static_cast<std::size_t>(std::max(1, scenario.generator->life)));
   }
