@@ -61,7 +61,9 @@ struct Attribution::Cached {
   bool holds() const {
     std::array<char, 512> link;
     ssize_t length = ::readlinkat(proc_fd, "exe", link.data(), link.size());
-    return length > 0 && std::string_view(link.data(), static_cast<std::size_t>(length)) == exe;
+    // While it exits a thread has no program any more; it is still the same.
+    if (length <= 0) return ::faccessat(proc_fd, "stat", F_OK, 0) == 0;
+    return std::string_view(link.data(), static_cast<std::size_t>(length)) == exe;
   }
 
   const int proc_fd;  // /proc/<tid>
@@ -85,6 +87,7 @@ faults::Caller Attribution::caller(pid_t tid) {
   if (proc_fd < 0) return {.rank = -1, .relation = faults::Relation::kNone, .pid = tid, .tid = tid};
   std::string exe = executable(proc_fd);
   Attributed found = attribute(tid, stop_at_, ProcessSource{});
+  if (found.rank < 0) recall(tid, found);
   faults::Caller caller{found.rank, found.relation, found.pid, tid};
   auto fresh = std::make_shared<const Cached>(proc_fd, std::move(exe), caller);
   remember(found);
@@ -111,14 +114,30 @@ faults::Caller Attribution::caller_as(pid_t tid, int rank) {
   return caller;
 }
 
+// A process that was known by its environment or by its own word, and whose environment does not
+// say so (any more: it is exiting).
+void Attribution::recall(pid_t tid, Attributed& found) const {
+  const auto start = start_ticks(found.pid);
+  std::shared_lock lock(mutex_);
+  auto member = members_.find(found.pid);
+  if (member == members_.end() || !start || member->second.start_ticks != *start) return;
+  found.rank = member->second.rank;
+  found.root = member->second.root;
+  if (found.root != found.pid) {
+    found.relation = faults::Relation::kChild;
+  } else {
+    found.relation = tid == found.pid ? faults::Relation::kProcess : faults::Relation::kThread;
+  }
+}
+
 void Attribution::remember(const Attributed& found) {
   if (found.rank < 0) return;
   auto start = start_ticks(found.pid);
   auto root_start = found.root == found.pid ? start : start_ticks(found.root);
   std::unique_lock lock(mutex_);
-  if (start) members_[found.pid] = *start;
+  if (start) members_[found.pid] = {*start, found.rank, found.root};
   if (root_start) {
-    members_[found.root] = *root_start;
+    members_[found.root] = {*root_start, found.rank, found.root};
     roots_[found.rank] = found.root;
   }
 }
@@ -129,11 +148,11 @@ std::vector<Attribution::Process> Attribution::targets(const faults::Caller& cal
   std::shared_lock lock(mutex_);
   auto add = [&](pid_t pid) {
     if (auto found = members_.find(pid); found != members_.end()) {
-      processes.push_back({pid, found->second});
+      processes.push_back({pid, found->second.start_ticks});
     }
   };
   if (target == faults::KillTarget::kJob) {
-    for (const auto& [pid, start] : members_) processes.push_back({pid, start});
+    for (const auto& [pid, member] : members_) processes.push_back({pid, member.start_ticks});
   } else if (target == faults::KillTarget::kRank) {
     if (auto root = roots_.find(caller.rank); root != roots_.end()) add(root->second);
   }

@@ -61,13 +61,19 @@ class Attribution {
 
  private:
   struct Cached;
+  void recall(pid_t tid, Attributed& found) const;
   void remember(const Attributed& found);
 
   const pid_t stop_at_;
   mutable std::shared_mutex mutex_;
   std::unordered_map<pid_t, std::shared_ptr<const Cached>> threads_;
-  std::map<pid_t, std::uint64_t> members_;  // every process of any rank → its start time
-  std::map<int, pid_t> roots_;              // rank → its own process
+  struct Member {
+    std::uint64_t start_ticks;
+    int rank;
+    pid_t root;
+  };
+  std::map<pid_t, Member> members_;  // every process of any rank
+  std::map<int, pid_t> roots_;       // rank → its own process
 };
 
 // Sends the signal to exactly these processes. 0, or the errno of the first that failed for another

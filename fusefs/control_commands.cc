@@ -1,5 +1,6 @@
 #include "fusefs/control_commands.h"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
@@ -77,7 +78,7 @@ std::string fired(FileSystem& fs, std::int64_t from) {
 std::string arm(FileSystem& fs, const std::string& toml) {
   auto plan = faults::parse_plan(toml, "control");
   if (!plan) return refusal(plan.error().to_string());
-  return result(fs.arm(std::move(*plan)));
+  return result(fs.arm(*plan));
 }
 
 void mark(FileSystem& fs, const ordered_json& json, const ControlRequest& request) {
@@ -89,11 +90,14 @@ void mark(FileSystem& fs, const ordered_json& json, const ControlRequest& reques
   faults::Caller caller = fs.attribution.caller(request.peer);
   const auto rank = static_cast<int>(number(json, "rank", caller.rank));
   if (rank >= 0) caller = fs.attribution.caller_as(request.peer, rank);
-  Mark mark{
-      .caller = caller, .kind = kind, .name = text(json, "name"), .parked = {}, .replied = {}};
+  Mark mark;
+  mark.caller = caller;
+  mark.kind = kind;
+  mark.name = text(json, "name");
   mark.parked = [&fs, on_hangup = request.on_hangup](StallId id) {
     on_hangup([&fs, id] { fs.stalls.interrupt(id); });
   };
+  mark.gone = request.gone;
   mark.replied = [reply = request.reply](int error) {
     reply(error == 0 ? success() : refusal(errno_name(error)));
   };

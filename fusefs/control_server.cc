@@ -110,11 +110,15 @@ struct ControlServer::Impl {
         } else if (fd == listener) {
           accept_one();
         } else if (auto found = connections.find(fd); found != connections.end()) {
-          receive(found->second);
+          const auto connection = found->second;  // outlives its removal
+          receive(connection);
         }
       }
     }
-    while (!connections.empty()) drop(connections.begin()->second);
+    while (!connections.empty()) {
+      const auto connection = connections.begin()->second;
+      drop(connection);
+    }
   }
 
   void accept_one() {
@@ -124,7 +128,7 @@ struct ControlServer::Impl {
     if (watch(fd)) connections.emplace(fd, std::move(connection));
   }
 
-  void receive(std::shared_ptr<Connection> connection) {
+  void receive(const std::shared_ptr<Connection>& connection) {
     std::array<char, 65536> part;
     while (true) {
       const ssize_t got = ::recv(connection->fd, part.data(), part.size(), 0);
@@ -155,6 +159,10 @@ struct ControlServer::Impl {
     connection->received.erase(0, end + 1);
     request.peer = connection->pid;
     request.reply = [this, connection](std::string line) { answer(connection, std::move(line)); };
+    request.gone = [connection] {
+      const std::lock_guard lock(connection->mutex);
+      return connection->gone;
+    };
     request.on_hangup = [connection](std::function<void()> what) {
       std::unique_lock lock(connection->mutex);
       if (connection->busy && !connection->gone) {
@@ -217,7 +225,7 @@ struct ControlServer::Impl {
     for (const auto& connection : ready) handle_next(connection);
   }
 
-  void drop(std::shared_ptr<Connection> connection) {
+  void drop(const std::shared_ptr<Connection>& connection) {
     std::function<void()> hangup;
     {
       std::lock_guard lock(connection->mutex);

@@ -21,6 +21,7 @@ struct ControlRequest {
   pid_t peer = 0;                                        // process that connected
   std::function<void(std::string)> reply;                // one JSON line, without '\n'
   std::function<void(std::function<void()>)> on_hangup;  // what to do if the peer goes before that
+  std::function<bool()> gone;
 };
 
 class ControlServer {

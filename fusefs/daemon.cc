@@ -142,7 +142,7 @@ void drop_pages(fuse_session* session, FileSystem& fs, const Node& node, std::ui
 }  // namespace
 
 Result<void> run_daemon(const DaemonOptions& options) {
-  SAVEGATE_TRY(faults::Plan plan, load_plan(options.plan));
+  SAVEGATE_TRY(const faults::Plan plan, load_plan(options.plan));
   SAVEGATE_TRY(faults::Layout layout, load_layout(options.layout));
   SAVEGATE_TRY(auto recorder, Recorder::create(options.trace, options.fired));
   SAVEGATE_TRY(const int backing_fd, open_backing_directory(options.backing));
@@ -165,8 +165,8 @@ Result<void> run_daemon(const DaemonOptions& options) {
   const std::size_t descriptors = raise_descriptor_limit();
   ::umask(0);
 
-  auto fs = std::make_unique<FileSystem>(std::move(plan), std::move(layout), options.life,
-                                         *recorder, backing_fd, ::getppid(), descriptors);
+  auto fs = std::make_unique<FileSystem>(plan, std::move(layout), options.life, *recorder,
+                                         backing_fd, ::getppid(), descriptors);
   if (const int error = fs->inodes.set_root(::dup(backing_fd)); error != 0) {
     return fail(system_error("stat", options.backing, error));
   }

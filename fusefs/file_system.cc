@@ -35,7 +35,7 @@ int open_backing(int folder_fd, const char* path, int flags, mode_t mode) {
   return fd;
 }
 
-FileSystem::FileSystem(faults::Plan plan, faults::Layout layout, int life, Recorder& record,
+FileSystem::FileSystem(const faults::Plan& plan, faults::Layout layout, int life, Recorder& record,
                        int backing_fd, pid_t stop_at, std::size_t descriptors)
     : injector(plan, std::move(layout), life),
       attribution(stop_at),
@@ -78,7 +78,7 @@ Result<void> check_plan(const faults::Plan& plan) {
   return {};
 }
 
-Result<void> FileSystem::arm(faults::Plan plan) {
+Result<void> FileSystem::arm(const faults::Plan& plan) {
   SAVEGATE_CHECK(check_plan(plan));
   const bool armed = !plan.rules.empty() || !plan.budgets.empty();
   injector.arm(plan);
@@ -128,7 +128,7 @@ void FileSystem::reply_entry(fuse_req_t req, const fuse_entry_param& entry) {
   if (fuse_reply_entry(req, &entry) != 0) inodes.forget(entry.ino, 1);
 }
 
-void FileSystem::reply_open(fuse_req_t req, NodePtr node, int fd, fuse_file_info info,
+void FileSystem::reply_open(fuse_req_t req, const NodePtr& node, int fd, fuse_file_info info,
                             const fuse_entry_param* entry) {
   const bool writable = (info.flags & O_ACCMODE) != O_RDONLY;
   // Direct writes are exact and faster; without shared mmap on them only where they must be.

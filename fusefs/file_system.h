@@ -39,8 +39,8 @@ class FileSystem {
  public:
   // Takes the descriptor of the backing directory (O_PATH | O_DIRECTORY). At most `descriptors` may
   // be open in this process.
-  FileSystem(faults::Plan plan, faults::Layout layout, int life, Recorder& record, int backing_fd,
-             pid_t stop_at, std::size_t descriptors);
+  FileSystem(const faults::Plan& plan, faults::Layout layout, int life, Recorder& record,
+             int backing_fd, pid_t stop_at, std::size_t descriptors);
   FileSystem(const FileSystem&) = delete;
   FileSystem& operator=(const FileSystem&) = delete;
 
@@ -50,7 +50,7 @@ class FileSystem {
   static HandlePtr handle(const fuse_file_info* info);
 
   // Another plan, or an empty one. Refused where a rule could never act on this mount.
-  Result<void> arm(faults::Plan plan);
+  Result<void> arm(const faults::Plan& plan);
 
   // Looks the name up for a reply to the kernel. 0 or errno.
   int entry(const NodePtr& parent, const std::string& name, fuse_entry_param& entry);
@@ -58,7 +58,7 @@ class FileSystem {
   void reply_entry(fuse_req_t req, const fuse_entry_param& entry);
   // Makes the descriptor a handle of the kernel's, which decides how it caches. With an entry the
   // reply is one to create.
-  void reply_open(fuse_req_t req, NodePtr node, int fd, fuse_file_info info,
+  void reply_open(fuse_req_t req, const NodePtr& node, int fd, fuse_file_info info,
                   const fuse_entry_param* entry);
 
   // The name of a backing file went away; its charge goes with its last name and handle.

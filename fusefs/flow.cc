@@ -88,7 +88,9 @@ struct Flow::Pending {
   faults::Decision decision;
   Execute execute;
   Reply reply;
-  std::function<void(StallId)> parked;  // of a mark
+  // Of a mark.
+  std::function<void(StallId)> parked;
+  std::function<bool()> gone;
 };
 
 Flow::Flow(faults::Injector& injector, InodeTable& inodes, Attribution& attribution,
@@ -131,8 +133,8 @@ std::uint64_t Flow::free_bytes(const std::string& path) const {
   return free;
 }
 
-void Flow::run_watched(const Request& request, std::shared_ptr<const faults::FileRules> rules,
-                       Execute execute, Reply reply) {
+void Flow::run_watched(const Request& request, const faults::FileRules* rules, Execute execute,
+                       Reply reply) {
   auto pending = std::make_shared<Pending>();
   const Target& target = request.target;
   pending->req = request.req;
@@ -161,7 +163,7 @@ void Flow::run_watched(const Request& request, std::shared_ptr<const faults::Fil
     pending->decision =
         injector_.decide({.op = request.op,
                           .caller = pending->caller,
-                          .rules = rules.get(),
+                          .rules = rules,
                           .path = pending->path,
                           .path2 = pending->path2,
                           .file = request.file,
@@ -169,7 +171,7 @@ void Flow::run_watched(const Request& request, std::shared_ptr<const faults::Fil
                           .length = request.length,
                           .file_size = sized ? static_cast<std::uint64_t>(attributes.st_size) : 0});
   }
-  start(std::move(pending));
+  start(pending);
 }
 
 void Flow::mark(Mark mark) {
@@ -184,6 +186,7 @@ void Flow::mark(Mark mark) {
   pending->path2 = mark.name;
   pending->caller = mark.caller;
   pending->parked = std::move(mark.parked);
+  pending->gone = std::move(mark.gone);
   pending->execute = [](const Limits&) { return Outcome{}; };
   pending->reply = [this, rank, leave = mark.kind == "leave", replied = std::move(mark.replied)](
                        fuse_req_t, const Outcome& outcome) {
@@ -203,10 +206,10 @@ void Flow::mark(Mark mark) {
                                             .path2 = pending->path2});
     }
   }
-  start(std::move(pending));
+  start(pending);
 }
 
-void Flow::start(std::shared_ptr<Pending> pending) {
+void Flow::start(const std::shared_ptr<Pending>& pending) {
   const auto& decision = pending->decision;
   if (decision.hang || decision.delay_ns != 0) {
     park(pending);
@@ -241,7 +244,7 @@ void Flow::park(const std::shared_ptr<Pending>& pending) {
         },
         std::bit_cast<void*>(id));
   } else {
-    stall.dying = [] { return true; };  // the connection is gone, whoever held it
+    stall.dying = pending->gone;
     pending->parked(id);
   }
   stalls_.park(id, std::move(stall));

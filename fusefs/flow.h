@@ -67,6 +67,7 @@ struct Mark {
   std::string kind;
   std::string name;
   std::function<void(StallId)> parked;  // before it can end
+  std::function<bool()> gone;           // its sender has hung up
   std::function<void(int error)> replied;
 };
 
@@ -84,7 +85,7 @@ class Flow {
       reply(request.req, execute(Limits{request.length, request.payload}));
       return;
     }
-    run_watched(request, std::move(rules), Execute(std::move(execute)), Reply(std::move(reply)));
+    run_watched(request, rules.get(), Execute(std::move(execute)), Reply(std::move(reply)));
   }
   void mark(Mark mark);
 
@@ -103,9 +104,9 @@ class Flow {
  private:
   struct Pending;
   std::shared_ptr<const faults::FileRules> rules_of(const Request& request);
-  void run_watched(const Request& request, std::shared_ptr<const faults::FileRules> rules,
-                   Execute execute, Reply reply);
-  void start(std::shared_ptr<Pending> pending);
+  void run_watched(const Request& request, const faults::FileRules* rules, Execute execute,
+                   Reply reply);
+  void start(const std::shared_ptr<Pending>& pending);
   void park(const std::shared_ptr<Pending>& pending);
   void finish(Pending& pending, Wake wake);
   Outcome execute(Pending& pending);

@@ -8,7 +8,7 @@
 
 namespace savegate::fusefs {
 
-static_assert(sizeof(NodeId) >= sizeof(Node*), "a node's address is its number");
+static_assert(sizeof(NodeId) >= sizeof(void*), "a node's address is its number");
 constexpr NodeId kRootId = 1;
 
 Node::~Node() { ::close(fd); }

@@ -57,7 +57,9 @@ std::optional<ProcessStatus> parse_status(std::string_view text) {
   if (!tgid || !ppid) return std::nullopt;
   auto pending = number<std::uint64_t>(field(text, "\nSigPnd:"), 16).value_or(0) |
                  number<std::uint64_t>(field(text, "\nShdPnd:"), 16).value_or(0);
-  return ProcessStatus{*tgid, *ppid, (pending & (std::uint64_t{1} << (SIGKILL - 1))) != 0};
+  const bool killed = (pending & (std::uint64_t{1} << (SIGKILL - 1))) != 0;
+  const bool exiting = text.find("\nVmSize:") == std::string_view::npos;
+  return ProcessStatus{*tgid, *ppid, killed || exiting};
 }
 
 std::optional<std::uint64_t> parse_start_ticks(std::string_view text) {

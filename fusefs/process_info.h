@@ -13,7 +13,7 @@ namespace savegate::fusefs {
 struct ProcessStatus {
   pid_t tgid = 0;
   pid_t ppid = 0;
-  bool dying = false;  // SIGKILL is pending on the thread or its process
+  bool dying = false;  // SIGKILL is pending, or it is exiting and has no memory any more
 };
 
 std::optional<ProcessStatus> parse_status(std::string_view text);       // /proc/N/status

@@ -9,7 +9,7 @@ namespace {
 using std::string_view_literals::operator""sv;
 
 TEST(ProcessInfoTest, StatusGivesProcessAndParent) {
-  auto status = parse_status("Name:\tx\nTgid:\t41\nNgid:\t0\nPid:\t42\nPPid:\t7\n");
+  auto status = parse_status("Name:\tx\nTgid:\t41\nNgid:\t0\nPid:\t42\nPPid:\t7\nVmSize:\t1 kB\n");
   ASSERT_TRUE(status);
   EXPECT_EQ(status->tgid, 41);
   EXPECT_EQ(status->ppid, 7);
@@ -17,11 +17,17 @@ TEST(ProcessInfoTest, StatusGivesProcessAndParent) {
 }
 
 TEST(ProcessInfoTest, PendingSigkillMeansDying) {
-  const std::string head = "Name:\tx\nTgid:\t41\nPPid:\t7\n";
+  const std::string head = "Name:\tx\nTgid:\t41\nPPid:\t7\nVmSize:\t1 kB\n";
   EXPECT_TRUE(parse_status(head + "SigPnd:\t0000000000000100\nShdPnd:\t0000000000000000\n")->dying);
   EXPECT_TRUE(parse_status(head + "SigPnd:\t0000000000000000\nShdPnd:\t0000000000000100\n")->dying);
   EXPECT_FALSE(
       parse_status(head + "SigPnd:\t0000000000004000\nShdPnd:\t0000000000000002\n")->dying);
+}
+
+// What a process closes as it exits comes after its signals were taken and its memory was given
+// back.
+TEST(ProcessInfoTest, AProcessWithoutMemoryIsExiting) {
+  EXPECT_TRUE(parse_status("Name:\tx\nTgid:\t41\nPPid:\t7\n")->dying);
 }
 
 TEST(ProcessInfoTest, StatusWithoutItsFieldsIsNothing) {

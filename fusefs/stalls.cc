@@ -33,6 +33,7 @@ struct Entry {
 
 Wake wait_in_fiber(Entry& entry) {
   std::unique_lock lock(entry.mutex);
+  entry.interrupted |= entry.stall.dying();  // a dying caller is not interrupted again
   const auto deadline =
       entry.stall.delay ? Clock::now() + *entry.stall.delay : Clock::time_point::max();
   while (!entry.wake) {

@@ -22,7 +22,7 @@ class StallsTest : public testing::Test {
     return future;
   }
   std::future<Wake> hang(const std::string& rule) {
-    return park(stalls_->reserve(), std::nullopt, rule, [] { return true; });
+    return park(stalls_->reserve(), std::nullopt, rule, [] { return false; });
   }
 
   WorkerPool pool_{2};
@@ -30,7 +30,7 @@ class StallsTest : public testing::Test {
 };
 
 TEST_F(StallsTest, ADelayEndsByItself) {
-  auto ended = park(stalls_->reserve(), milliseconds(1), "slow", [] { return true; });
+  auto ended = park(stalls_->reserve(), milliseconds(1), "slow", [] { return false; });
   EXPECT_EQ(ended.get(), Wake::kElapsed);
   EXPECT_EQ(stalls_->held(), 0u);
 }
@@ -49,7 +49,9 @@ TEST_F(StallsTest, ReleaseWakesThoseOfItsRuleAlone) {
 
 TEST_F(StallsTest, AnInterruptEndsTheStallOfADyingCaller) {
   const StallId id = stalls_->reserve();
-  auto ended = park(id, std::nullopt, "a", [] { return true; });
+  std::atomic<bool> dying{false};
+  auto ended = park(id, std::nullopt, "a", [&dying] { return dying.load(); });
+  dying = true;
   stalls_->interrupt(id);
   EXPECT_EQ(ended.get(), Wake::kInterrupted);
 }
@@ -65,15 +67,21 @@ TEST_F(StallsTest, AnInterruptThatComesFirstIsNotLost) {
 TEST_F(StallsTest, ACallerThatDiesLaterIsNoticed) {
   std::atomic<int> asked{0};
   const StallId id = stalls_->reserve();
-  auto ended = park(id, std::nullopt, "a", [&asked] { return ++asked == 3; });
+  auto ended = park(id, std::nullopt, "a", [&asked] { return ++asked == 4; });
   stalls_->interrupt(id);
   EXPECT_EQ(ended.get(), Wake::kInterrupted);
-  EXPECT_EQ(asked, 3);
+  EXPECT_EQ(asked, 4);
+}
+
+// What a killed process closes as it exits must not hold it.
+TEST_F(StallsTest, ACallerThatIsDyingAlreadyIsNotHeld) {
+  EXPECT_EQ(park(stalls_->reserve(), std::nullopt, "a", [] { return true; }).get(),
+            Wake::kInterrupted);
 }
 
 TEST_F(StallsTest, InterruptsOfStallsThatAreOverAreIgnored) {
   const StallId id = stalls_->reserve();
-  EXPECT_EQ(park(id, milliseconds(1), "a", [] { return true; }).get(), Wake::kElapsed);
+  EXPECT_EQ(park(id, milliseconds(1), "a", [] { return false; }).get(), Wake::kElapsed);
   stalls_->interrupt(id);
   stalls_->interrupt(id + 1000);
   EXPECT_EQ(stalls_->release(""), 0u);
