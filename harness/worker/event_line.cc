@@ -63,6 +63,7 @@ EventLine& EventLine::texts(std::string_view name,
   if (values.empty()) return *this;
   key(name);
   std::vector<std::string> members;
+  members.reserve(values.size());
   for (const auto& [each, value] : values) {
     members.push_back(fmt::format("{}:{}", json_string(each), json_string(value)));
   }
@@ -74,6 +75,7 @@ EventLine& EventLine::samples(const Samples& samples) {
   if (samples.empty()) return *this;
   key("samples");
   std::vector<std::string> ranges;
+  ranges.reserve(samples.size());
   for (const auto& [first, last] : samples) ranges.push_back(fmt::format("[{},{}]", first, last));
   json_ += fmt::format("[{}]", fmt::join(ranges, ","));
   return *this;
@@ -82,6 +84,7 @@ EventLine& EventLine::samples(const Samples& samples) {
 EventLine& EventLine::facts(const Memory& facts) {
   key("memory");
   std::vector<std::string> members;
+  members.reserve(facts.size());
   for (const auto& [name, value] : facts) {
     members.push_back(
         fmt::format("{}:{}", json_string(name), value ? std::to_string(*value) : "null"));
@@ -94,6 +97,7 @@ EventLine& EventLine::items(const std::vector<Item>& items) {
   if (items.empty()) return *this;
   key("items");
   std::vector<std::string> objects;
+  objects.reserve(items.size());
   for (const Item& item : items) objects.push_back(item_json(item));
   json_ += fmt::format("[{}]", fmt::join(objects, ","));
   return *this;

@@ -79,6 +79,7 @@ Result<Votes> vote(Comms& comms, const Result<void>& own, const std::string& pay
   auto texts = comms.all_gather(print_vote(own, payload));
   if (!texts) return fail(own ? texts.error() : own.error());
   Votes votes;
+  votes.reserve(texts->size());
   for (const std::string& text : *texts) votes.push_back(parse_vote(text));
   return votes;
 }

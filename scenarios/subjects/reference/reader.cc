@@ -114,6 +114,7 @@ std::string print_line(const std::string& root, const std::string& name, bool an
     error = status.to_string();
   }
   std::vector<std::string> items;
+  items.reserve(reader.items().size());
   for (const auto& [rank, item] : reader.items()) {
     items.push_back(fmt::format("[{},{}]", rank, worker::item_json(item)));
   }

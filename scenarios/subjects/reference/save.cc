@@ -64,6 +64,7 @@ Result<void> Saver::write_files() {
 
 Result<void> Saver::write_shard() {
   std::vector<TensorEntry> entries;
+  entries.reserve(state_->tensors.size());
   std::uint64_t at = 0;
   for (const NamedTensor& named : state_->tensors) {
     const std::uint64_t end = at + named.tensor.bytes();
@@ -107,6 +108,7 @@ Result<void> Saver::settle_files() {
 
 Result<void> Saver::gather_records(const Result<void>& own) {
   std::vector<FileRecord> records;
+  records.reserve(writers_.size());
   for (const FileWriter& writer : writers_) records.push_back(writer.record());
   SAVEGATE_TRY(const auto all, agree(own, print_records(records)));
   for (const std::string& text : all) {
@@ -150,6 +152,7 @@ Result<std::vector<std::string>> Saver::agree(const Result<void>& own, const std
   SAVEGATE_TRY(const Votes votes, vote(job_.comms, own, payload));
   SAVEGATE_CHECK(judge(votes));
   std::vector<std::string> payloads;
+  payloads.reserve(votes.size());
   for (const auto& each : votes) payloads.push_back(each.value_or(""));
   return payloads;
 }
