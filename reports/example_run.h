@@ -56,8 +56,8 @@ inline RunRecord example_run(std::vector<Outcome> outcomes) {
 inline RunRecord example_sweep(std::size_t count, std::size_t failures) {
   RunRecord run = example_run({});
   for (std::size_t i = 0; i < count; ++i) {
-    ScenarioResult point =
-        example_scenario("every-write", i < failures ? Outcome::kFail : Outcome::kPass);
+    ScenarioResult point = example_scenario("every-write-000" + std::to_string(i + 1),
+                                            i < failures ? Outcome::kFail : Outcome::kPass);
     point.point = "rank 1 write nth " + std::to_string(i + 1);
     run.scenarios.push_back(std::move(point));
   }

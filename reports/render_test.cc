@@ -43,7 +43,7 @@ TEST(JunitTest, AFailureHasItsEvidenceAndTheCommandThatRepeatsIt) {
 
 TEST(JunitTest, APointOfASweepIsACaseOfItsOwn) {
   EXPECT_THAT(print_junit(example_sweep(2, 0)),
-              HasSubstr("name=\"every-write [rank 1 write nth 2]\""));
+              HasSubstr("name=\"every-write-0002 [rank 1 write nth 2]\""));
 }
 
 TEST(TerminalTest, AScenarioIsOneLine) {

@@ -36,6 +36,16 @@ std::string full_name(const ScenarioResult& result) {
   return result.suite.empty() ? result.scenario : result.suite + "/" + result.scenario;
 }
 
+// The points of a sweep are numbered: every-write-0001 is one of every-write.
+std::string sweep_name(const ScenarioResult& result) {
+  std::string name = full_name(result);
+  const std::size_t number = name.find_last_not_of("0123456789");
+  if (number != std::string::npos && number + 1 < name.size() && name[number] == '-') {
+    name.resize(number);
+  }
+  return name;
+}
+
 std::uint64_t hits(const ScenarioResult& result) {
   std::uint64_t sum = 0;
   for (const FiredCount& fired : result.fired) sum += fired.hits;
@@ -70,7 +80,7 @@ std::string render_sweep(const Sweep& sweep, bool colour) {
       sweep.coverage != nullptr
           ? fmt::format("{}/{} points", sweep.coverage->tried, sweep.coverage->known)
           : fmt::format("{} points tried, number known not obtained", sweep.points.size());
-  return line(worst, full_name(*sweep.points.front()) + "  " + tried, seconds, fired, colour);
+  return line(worst, sweep_name(*sweep.points.front()) + "  " + tried, seconds, fired, colour);
 }
 
 bool needs_paragraph(const ScenarioResult& result) {
@@ -97,7 +107,7 @@ std::vector<Sweep> in_order(const RunRecord& run) {
   std::vector<Sweep> sweeps;
   std::map<std::string, std::size_t> by_name;
   for (const ScenarioResult& result : run.scenarios) {
-    const std::string name = full_name(result);
+    const std::string name = sweep_name(result);
     const auto known = by_name.find(name);
     if (!result.point.empty() && known != by_name.end()) {
       sweeps[known->second].points.push_back(&result);
@@ -107,7 +117,7 @@ std::vector<Sweep> in_order(const RunRecord& run) {
     if (!result.point.empty()) {
       by_name.emplace(name, sweeps.size());
       for (const Coverage& coverage : run.coverage) {
-        if (coverage.scenario == result.scenario || coverage.scenario == name) {
+        if (coverage.scenario == name || result.suite + "/" + coverage.scenario == name) {
           sweep.coverage = &coverage;
         }
       }
@@ -169,7 +179,7 @@ std::string render_run(const RunRecord& run, const TerminalOptions& options) {
     if (failures > kFailuresShownPerSweep) {
       paragraphs +=
           fmt::format("\n… and {} more points of {} that did not pass, all in the store\n",
-                      failures - kFailuresShownPerSweep, full_name(*sweep.points.front()));
+                      failures - kFailuresShownPerSweep, sweep_name(*sweep.points.front()));
     }
   }
   std::string out = lines + paragraphs + "\n" + counts(run);

@@ -291,6 +291,13 @@ TEST(OutcomeTest, AnotherThanExpectedFails) {
   EXPECT_THAT(verdict.summary, HasSubstr("life 1 was to be fail-together, and was complete"));
 }
 
+TEST(OutcomeTest, WithoutItsFaultAnotherOutcomeProvesNothing) {
+  JobBuilder job = sound_job();
+  job.at(0).spec.expect.outcome = savegate::harness::Outcome::kKilled;
+  job.at(0).record.rules.push_back({.life = 1, .rule = "kill", .required = true, .hits = 0});
+  EXPECT_EQ(expected_outcome(job.evidence).outcome, Outcome::kInvalid);
+}
+
 TEST(JudgeTest, ASoundJobPassesWithAllItsClaims) {
   JobBuilder job = sound_job();
   job.evidence.scenario.requirements = {"H1", "F1", "F2", "F3", "F6", "C2", "C8", "C12", "R1"};
