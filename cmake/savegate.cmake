@@ -82,7 +82,7 @@ function(savegate_test_program program label sources)
     return()   # scenario tests run other programs; the sanitizer builds hold the unit tests alone
   endif()
   include(GoogleTest)
-  gtest_discover_tests(${program} PROPERTIES LABELS ${label} TIMEOUT 300 DISCOVERY_TIMEOUT 60)
+  gtest_discover_tests(${program} PROPERTIES LABELS ${label} TIMEOUT 1200 DISCOVERY_TIMEOUT 60)
 endfunction()
 
 function(savegate_program name)

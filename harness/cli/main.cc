@@ -66,16 +66,19 @@ int main_checked(int argc, char** argv) {
   std::string mount_point;
   std::string plan;
   std::string control;
+  bool background = false;
   CLI::App* mount = app.add_subcommand("mount", "mount the faulty file system for use by hand");
   mount->add_option("backing", backing, "folder that holds the files")->required();
   mount->add_option("mountpoint", mount_point, "folder to mount on")->required();
   mount->add_option("--plan", plan, "fault plan (TOML) to arm at once");
   mount->add_option("--control", control, "control socket; default: one that `savegate ctl` finds");
+  mount->add_flag("--background", background, "return once it is mounted");
   mount->footer(
-      "Stays in the foreground; Ctrl-C unmounts.\n"
+      "Stays in the foreground, where Ctrl-C unmounts, unless --background is given.\n"
       "Example:\n  savegate mount /data/checkpoints /mnt/faulty --plan full-disk.toml");
-  mount->callback(
-      [&] { chosen = [&] { return mount_command(backing, mount_point, plan, control); }; });
+  mount->callback([&] {
+    chosen = [&] { return mount_command(backing, mount_point, plan, control, background); };
+  });
 
   std::string target;
   std::vector<std::string> words;
