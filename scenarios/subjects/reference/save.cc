@@ -1,5 +1,7 @@
 #include "scenarios/subjects/reference/save.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "scenarios/subjects/reference/safetensors.h"
@@ -163,13 +165,17 @@ Result<void> Saver::rotate() {
   return {};
 }
 
+std::string Saver::marker_of(const std::string& name) const {
+  return job_.path(name) + "/" + kMarkerName;
+}
+
 // Only what has a marker is a checkpoint that this program tracks; anything else stays.
 Result<void> Saver::delete_old() {
   SAVEGATE_TRY(const auto names, job_.files.list(job_.root));
   std::vector<std::string> complete;
   for (const std::string& name : names) {
     if (step_of(name) < 0) continue;
-    SAVEGATE_TRY(const bool committed, job_.files.exists(job_.path(name + "/" + kMarkerName)));
+    SAVEGATE_TRY(const bool committed, job_.files.exists(marker_of(name)));
     if (committed) complete.push_back(name);
   }
   if (complete.size() <= kKeepNewest) return {};
@@ -183,10 +189,12 @@ Result<void> Saver::delete_old() {
 // The marker goes first and for good: no marker is ever left on a directory with missing files.
 Result<void> Saver::delete_checkpoint(const std::string& name) {
   const std::string old = job_.path(name);
-  SAVEGATE_CHECK(job_.files.remove(old + "/" + kMarkerName));
+  SAVEGATE_CHECK(job_.files.remove(marker_of(name)));
   SAVEGATE_CHECK(job_.files.sync_directory(old));
   SAVEGATE_TRY(const auto files, job_.files.list(old));
-  for (const std::string& file : files) SAVEGATE_CHECK(job_.files.remove(old + "/" + file));
+  for (const std::string& file : files) {
+    SAVEGATE_CHECK(job_.files.remove(fmt::format("{}/{}", old, file)));
+  }
   return job_.files.remove_directory(old);
 }
 

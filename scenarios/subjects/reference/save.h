@@ -74,6 +74,7 @@ class Saver {
   std::string pointer_;              // what the pointer file says
 
  private:
+  std::string marker_of(const std::string& name) const;  // of a step directory
   Result<void> delete_old();
   Result<void> delete_checkpoint(const std::string& name);
 };
