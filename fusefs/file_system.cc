@@ -131,8 +131,9 @@ void FileSystem::reply_entry(fuse_req_t req, const fuse_entry_param& entry) {
 void FileSystem::reply_open(fuse_req_t req, const NodePtr& node, int fd, fuse_file_info info,
                             const fuse_entry_param* entry) {
   const bool writable = (info.flags & O_ACCMODE) != O_RDONLY;
-  // Direct writes are exact and faster; without shared mmap on them only where they must be.
-  bool direct = writable && (wire::direct_mmap() || flow.tracing());
+  // Direct writes are exact and faster; without shared mmap on them only where they must be. A trace
+  // shows reads as they were asked, so that a rule made from it meets the same operations again.
+  bool direct = wire::direct_mmap() ? writable || flow.tracing() : writable && flow.tracing();
   if (flow.armed()) {
     auto rules = flow.rules_of(*node);
     if (rules) direct |= rules->needs_direct_reads() || (writable && rules->needs_direct_writes());
