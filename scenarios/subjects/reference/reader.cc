@@ -135,7 +135,7 @@ Result<std::string> read_checkpoints(const std::string& root) {
   std::string lines;
   for (const std::string& name : names) {
     if (step_of(name) < 0) continue;
-    CheckpointReader reader(files, root + "/" + name);
+    CheckpointReader reader(files, fmt::format("{}/{}", root, name));
     const auto outcome = reader.read();
     lines += print_line(root, name, pointer == name + "\n", outcome, reader);
   }
