@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <cstdlib>
+#include <vector>
 
 #include "fusefs/file_system.h"
 
@@ -15,26 +15,15 @@ using faults::Op;
 
 namespace {
 
-constexpr std::size_t kPage = 4096;
-
 // One buffer a thread, grown to the largest read.
 char* read_buffer(std::size_t size) {
-  struct Free {
-    void operator()(char* memory) const { std::free(memory); }
-  };
-  thread_local std::unique_ptr<char, Free> memory;
-  thread_local std::size_t capacity = 0;
-  if (capacity < size) {
-    const std::size_t rounded = (size + kPage - 1) / kPage * kPage;
-    memory.reset(static_cast<char*>(std::aligned_alloc(kPage, rounded)));
-    capacity = memory ? rounded : 0;
-  }
-  return memory.get();
+  thread_local std::vector<char> buffer;
+  if (buffer.size() < size) buffer.resize(size);
+  return buffer.data();
 }
 
 Outcome read_all(int fd, char* data, std::uint64_t size, std::uint64_t offset) {
   Outcome outcome{.data = data};
-  if (data == nullptr) return {.error = ENOMEM};
   while (outcome.done < size) {
     const ssize_t got = ::pread(fd, data + outcome.done, size - outcome.done,
                                 static_cast<off_t>(offset + outcome.done));
@@ -160,7 +149,7 @@ void release_file(fuse_req_t req, fuse_ino_t, fuse_file_info* info) {
       [](const Limits&) { return Outcome{}; },
       // Whatever a rule makes of it, the file is closed.
       [&fs, handle, node](fuse_req_t request, const Outcome& outcome) {
-        handle->self.reset();
+        fs.drop(handle.get());
         node->handles--;
         fs.handle_closed(*node);
         fuse_reply_err(request, outcome.error);

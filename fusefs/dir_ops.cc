@@ -29,7 +29,6 @@ struct Directory : std::enable_shared_from_this<Directory> {
   std::mutex mutex;
   DIR* const stream;
   off_t position = 0;
-  std::shared_ptr<Directory> self;  // reset at release
 };
 
 std::shared_ptr<Directory> directory(const fuse_file_info* info) {
@@ -83,15 +82,15 @@ void open_directory(fuse_req_t req, fuse_ino_t ino, fuse_file_info* info) {
         *opened = std::make_shared<Directory>(node, stream);
         return {};
       },
-      [opened, info = *info](fuse_req_t request, const Outcome& outcome) mutable {
+      [&fs, opened, info = *info](fuse_req_t request, const Outcome& outcome) mutable {
         if (outcome.error != 0) {
           fuse_reply_err(request, outcome.error);
           return;
         }
         auto& made = *opened;
-        made->self = made;
+        fs.keep(made);
         info.fh = std::bit_cast<std::uint64_t>(made.get());
-        if (fuse_reply_open(request, &info) != 0) made->self.reset();
+        if (fuse_reply_open(request, &info) != 0) fs.drop(made.get());
       });
 }
 
@@ -158,7 +157,7 @@ void release_directory(fuse_req_t req, fuse_ino_t, fuse_file_info* info) {
               .file = folder->node->ino},
       [](const Limits&) { return Outcome{}; },
       [folder](fuse_req_t request, const Outcome& outcome) {
-        folder->self.reset();
+        FileSystem::of(request).drop(folder.get());
         fuse_reply_err(request, outcome.error);
       });
 }

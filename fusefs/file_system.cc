@@ -53,6 +53,21 @@ HandlePtr FileSystem::handle(const fuse_file_info* info) {
   return std::bit_cast<Handle*>(info->fh)->shared_from_this();
 }
 
+void FileSystem::keep(std::shared_ptr<void> opened) {
+  const void* key = opened.get();
+  const std::lock_guard lock(opened_mutex_);
+  opened_.emplace(key, std::move(opened));
+}
+
+void FileSystem::drop(const void* opened) {
+  std::shared_ptr<void> last;  // closed after the lock
+  const std::lock_guard lock(opened_mutex_);
+  auto found = opened_.find(opened);
+  if (found == opened_.end()) return;
+  last = std::move(found->second);
+  opened_.erase(found);
+}
+
 Result<void> check_plan(const faults::Plan& plan) {
   std::uint64_t unseen = 0;
   for (Op op : kUnseen) unseen |= op_bit(op);
@@ -131,15 +146,16 @@ void FileSystem::reply_entry(fuse_req_t req, const fuse_entry_param& entry) {
 void FileSystem::reply_open(fuse_req_t req, const NodePtr& node, int fd, fuse_file_info info,
                             const fuse_entry_param* entry) {
   const bool writable = (info.flags & O_ACCMODE) != O_RDONLY;
-  // Direct writes are exact and faster; without shared mmap on them only where they must be. A trace
-  // shows reads as they were asked, so that a rule made from it meets the same operations again.
+  // Direct writes are exact and faster; without shared mmap on them only where they must be. A
+  // trace shows reads as they were asked, so that a rule made from it meets the same operations
+  // again.
   bool direct = wire::direct_mmap() ? writable || flow.tracing() : writable && flow.tracing();
   if (flow.armed()) {
     auto rules = flow.rules_of(*node);
     if (rules) direct |= rules->needs_direct_reads() || (writable && rules->needs_direct_writes());
   }
   auto handle = std::make_shared<Handle>(node, fd);
-  handle->self = handle;
+  keep(handle);
   node->handles++;
   info.fh = std::bit_cast<std::uint64_t>(handle.get());
   info.direct_io = direct ? 1 : 0;
@@ -147,7 +163,7 @@ void FileSystem::reply_open(fuse_req_t req, const NodePtr& node, int fd, fuse_fi
   const int failed = entry ? fuse_reply_create(req, entry, &info) : fuse_reply_open(req, &info);
   if (failed == 0) return;
   // The caller is gone: nobody will release it.
-  handle->self.reset();
+  drop(handle.get());
   node->handles--;
   handle_closed(*node);
   if (entry) inodes.forget(entry->ino, 1);

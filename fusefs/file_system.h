@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 
 #include "faults/injector.h"
 #include "faults/plan.h"
@@ -31,7 +32,6 @@ struct Handle : std::enable_shared_from_this<Handle> {
 
   const NodePtr node;
   const int fd;
-  std::shared_ptr<Handle> self;  // reset at release
 };
 using HandlePtr = std::shared_ptr<Handle>;
 
@@ -49,6 +49,10 @@ class FileSystem {
   }
   static HandlePtr handle(const fuse_file_info* info);
 
+  // What is open stays until the kernel releases it, or the mount ends without that.
+  void keep(std::shared_ptr<void> opened);
+  void drop(const void* opened);
+
   // Another plan, or an empty one. Refused where a rule could never act on this mount.
   Result<void> arm(const faults::Plan& plan);
 
@@ -65,6 +69,11 @@ class FileSystem {
   void name_removed(int path_fd);
   void handle_closed(const Node& node);
 
+ private:
+  std::mutex opened_mutex_;
+  std::unordered_map<const void*, std::shared_ptr<void>> opened_;
+
+ public:
   faults::Injector injector;
   InodeTable inodes;
   Attribution attribution;

@@ -60,7 +60,7 @@ class Named {
 // Runs `make`, which creates parent/name and returns 0 or -1 with errno, and replies with the
 // entry.
 template <class Make>
-void make_entry(fuse_req_t req, Op op, Target target, Make make) {
+void make_entry(fuse_req_t req, Op op, const Target& target, Make make) {
   auto& fs = FileSystem::of(req);
   auto entry = std::make_shared<fuse_entry_param>();
   fs.flow.run(
