@@ -61,7 +61,7 @@ struct Connection {
 
 }  // namespace
 
-struct ControlServer::Impl {
+struct ControlServer::Impl : std::enable_shared_from_this<Impl> {
   std::string path;
   Handler handler;
   int listener = -1;
@@ -73,17 +73,18 @@ struct ControlServer::Impl {
   std::deque<std::shared_ptr<Connection>> answered;
   std::thread thread;
 
+  // An answer may still be on its way: whoever gives it holds this object.
+  void stop() {
+    ending = true;
+    wake_up();
+    if (thread.joinable()) thread.join();
+    if (listener >= 0) ::unlink(path.c_str());
+  }
+
   ~Impl() {
-    if (thread.joinable()) {
-      ending = true;
-      wake_up();
-      thread.join();
-    }
-    connections.clear();
     for (int fd : {listener, epoll, wake}) {
       if (fd >= 0) ::close(fd);
     }
-    if (listener >= 0) ::unlink(path.c_str());
   }
 
   void wake_up() const {
@@ -158,7 +159,9 @@ struct ControlServer::Impl {
     request.line = connection->received.substr(0, end);
     connection->received.erase(0, end + 1);
     request.peer = connection->pid;
-    request.reply = [this, connection](std::string line) { answer(connection, std::move(line)); };
+    request.reply = [self = shared_from_this(), connection](std::string line) {
+      self->answer(connection, std::move(line));
+    };
     request.gone = [connection] {
       const std::lock_guard lock(connection->mutex);
       return connection->gone;
@@ -239,13 +242,13 @@ struct ControlServer::Impl {
   }
 };
 
-ControlServer::ControlServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-ControlServer::~ControlServer() = default;
+ControlServer::ControlServer(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ControlServer::~ControlServer() { impl_->stop(); }
 
 Result<std::unique_ptr<ControlServer>> ControlServer::listen(const std::string& path,
                                                              Handler handler) {
   SAVEGATE_TRY(const sockaddr_un address, address_of(path));
-  auto impl = std::make_unique<Impl>();
+  auto impl = std::make_shared<Impl>();
   impl->path = path;
   impl->handler = std::move(handler);
   struct stat there {};

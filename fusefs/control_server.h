@@ -35,8 +35,8 @@ class ControlServer {
 
  private:
   struct Impl;
-  explicit ControlServer(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  explicit ControlServer(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace savegate::fusefs
