@@ -1,6 +1,7 @@
 // savegate-reference: a sound save path on N ranks, and what it takes to see it at work.
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <string>
 
@@ -98,5 +99,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : savegate::reference::kRefused;
   }
+  // Gloo writes to a peer's socket as to any other: a peer that died must be an error, not our end.
+  std::signal(SIGPIPE, SIG_IGN);
   return savegate::reference::run(arguments);
 }
