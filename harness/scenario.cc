@@ -124,10 +124,8 @@ LifeSpec read_life(TomlReader& table, std::uint64_t seed) {
   life.until = table.required_string("until");
   if (!life.until.empty() && !is_save_point(life.until))
     table.error_at("until", "`" + life.until + "` is not \"save N\"");
+  life.plan = faults::read_plan(table, "rules", "budgets");
   life.plan.seed = seed;
-  for (TomlReader& rule : table.tables("rules")) life.plan.rules.push_back(faults::read_rule(rule));
-  for (TomlReader& budget : table.tables("budgets"))
-    life.plan.budgets.push_back(faults::read_budget(budget));
   for (auto& [name, value] : table.string_map("env")) life.env[name] = value;
   for (TomlReader& tamper : table.tables("tamper")) life.tamper.push_back(read_tamper(tamper));
   if (auto expect = table.table("expect")) life.expect = read_expect(*expect);
