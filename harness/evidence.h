@@ -30,23 +30,23 @@ namespace savegate::harness {
 struct RankProcess {
   int rank = 0;
   std::int64_t pid = 0;
-  std::uint64_t start_ticks = 0;           // field 22 of /proc/PID/stat: with pid, its identity
-  std::uint64_t started_ns = 0;            // CLOCK_MONOTONIC
+  std::uint64_t start_ticks = 0;  // field 22 of /proc/PID/stat: with pid, its identity
+  std::uint64_t started_ns = 0;   // CLOCK_MONOTONIC
   std::uint64_t ended_ns = 0;
-  std::optional<int> exit_status;          // exactly one of the two is there
+  std::optional<int> exit_status;  // exactly one of the two is there
   std::optional<int> signal;
-  std::uint64_t kill_sent_ns = 0;          // when the runner sent SIGKILL, 0 if it did not
-  std::string ended_by;                    // "" by itself | "rule" (a kill rule) | "runner: no progress for 30 s" …
-  std::string waiting_in;                  // where it was when the runner had to kill it (wchan, syscall), else ""
-  std::uint64_t log_bytes = 0;             // printed
-  std::uint64_t log_dropped = 0;           // of them beyond the bound
+  std::uint64_t kill_sent_ns = 0;  // when the runner sent SIGKILL, 0 if it did not
+  std::string ended_by;  // "" by itself | "rule" (a kill rule) | "runner: no progress for 30 s" …
+  std::string waiting_in;  // where it was when the runner had to kill it (wchan, syscall), else ""
+  std::uint64_t log_bytes = 0;    // printed
+  std::uint64_t log_dropped = 0;  // of them beyond the bound
 };
 
 struct FileEntry {
-  std::string path;                        // below the checkpoint root
-  char type = 'f';                         // f d l
+  std::string path;  // below the checkpoint root
+  char type = 'f';   // f d l
   std::uint64_t size = 0;
-  std::string digest;                      // of a file: 32 hex digits; of a link: its target
+  std::string digest;  // of a file: 32 hex digits; of a link: its target
 };
 
 // One checkpoint on disk as a fresh process of the subject's reader sees it, one JSON line each:
@@ -54,12 +54,12 @@ struct FileEntry {
 //   {"path":"step_2","step":2,"complete":true,"announced":true,"error":"",
 //    "items":[[0,{"name":"layer.0.weight","kind":"parameter",…}]]}
 struct Checkpoint {
-  std::string path;                        // below the root
+  std::string path;  // below the root
   std::int64_t step = 0;
-  bool complete = false;                   // by the reader's own full check (sizes, digests, marker)
-  bool announced = false;                  // the pointer or marker names it
-  std::string error;                       // why not complete
-  std::vector<std::pair<int, Item>> items; // (saving rank, item), digests of the bytes read
+  bool complete = false;   // by the reader's own full check (sizes, digests, marker)
+  bool announced = false;  // the pointer or marker names it
+  std::string error;       // why not complete
+  std::vector<std::pair<int, Item>> items;  // (saving rank, item), digests of the bytes read
 };
 
 struct LifeRecord {
@@ -67,18 +67,19 @@ struct LifeRecord {
   std::uint64_t started_ns = 0;
   std::uint64_t ended_ns = 0;
   std::vector<RankProcess> ranks;
-  std::vector<FileEntry> tree_before;      // after tampering, before the launch
+  std::vector<FileEntry> tree_before;  // after tampering, before the launch
   std::vector<FileEntry> tree_after;
-  std::vector<std::string> tampered;       // what was changed: "flip step_2/shard-1.safetensors byte 4096"
-  std::vector<std::string> stray;          // processes of the job still there after the ranks ended
+  std::vector<std::string>
+      tampered;                    // what was changed: "flip step_2/shard-1.safetensors byte 4096"
+  std::vector<std::string> stray;  // processes of the job still there after the ranks ended
   std::vector<reports::FiredCount> rules;  // as counted by the daemon
-  std::string hung;                        // "" | "no progress for 30.0 s" | "10.0 s after the first failure"
-  std::uint64_t first_failure_ns = 0;      // 0: none seen
+  std::string hung;  // "" | "no progress for 30.0 s" | "10.0 s after the first failure"
+  std::uint64_t first_failure_ns = 0;  // 0: none seen
   bool daemon_died = false;
-  std::string reader_error;                // the reader failed or was not there: "not obtained" and why
+  std::string reader_error;  // the reader failed or was not there: "not obtained" and why
   std::uint64_t trace_records = 0;
 };
-std::string print_life(const LifeRecord& life);          // JSON
+std::string print_life(const LifeRecord& life);  // JSON
 Result<LifeRecord> life_from_json(std::string_view json);
 std::string print_checkpoint(const Checkpoint& checkpoint);
 Result<Checkpoint> checkpoint_from_json(std::string_view json);
@@ -86,26 +87,41 @@ Result<Checkpoint> checkpoint_from_json(std::string_view json);
 struct Life {
   LifeSpec spec;
   LifeRecord record;
-  std::vector<EventLog> events;            // by rank
+  std::vector<EventLog> events;  // by rank
   std::vector<faults::FiredRecord> fired;
   faults::Trace trace;
-  std::vector<Checkpoint> checkpoints;     // after the life
+  std::vector<Checkpoint> checkpoints;  // after the life
 };
 
 // The names that provenance.json must carry (H4). A value that could not be had is "not obtained".
-inline constexpr std::string_view kProvenanceNames[] = {
-    "command",          "command.digest",     "executable",      "executable.digest",
-    "executable.digest.end", "files.digest",  "git.revision",    "git.dirty",
-    "savegate.version", "scenario.digest",    "plan.digest",     "seed",
-    "kernel",           "backing.filesystem", "backing.options", "gpu",
-    "driver",           "cuda",               "nccl",            "environment"};
+inline constexpr std::string_view kProvenanceNames[] = {"command",
+                                                        "command.digest",
+                                                        "executable",
+                                                        "executable.digest",
+                                                        "executable.digest.end",
+                                                        "files.digest",
+                                                        "git.revision",
+                                                        "git.dirty",
+                                                        "savegate.version",
+                                                        "scenario.digest",
+                                                        "plan.digest",
+                                                        "seed",
+                                                        "kernel",
+                                                        "backing.filesystem",
+                                                        "backing.options",
+                                                        "gpu",
+                                                        "driver",
+                                                        "cuda",
+                                                        "nccl",
+                                                        "environment"};
 
 struct Evidence {
   Scenario scenario;
   Subject subject;
   std::map<std::string, std::string> provenance;
-  std::vector<Life> lives;                 // as many as were run
-  std::vector<std::string> problems;       // files missing, cut, unreadable, or altered since the manifest
+  std::vector<Life> lives;  // as many as were run
+  std::vector<std::string>
+      problems;  // files missing, cut, unreadable, or altered since the manifest
 };
 
 Result<Evidence> load_evidence(const std::string& scenario_directory);

@@ -12,8 +12,8 @@
 namespace savegate::harness {
 
 struct Oracle {
-  std::string_view requirement;            // "C2"
-  std::string_view rule;                   // one line: what must hold
+  std::string_view requirement;  // "C2"
+  std::string_view rule;         // one line: what must hold
   reports::Verdict (*judge)(const Evidence& evidence);
 };
 

@@ -18,21 +18,22 @@ enum class Outcome : std::uint8_t {
   kFailTogether,    // a save failed: every rank left it with an error within `within`
   kRefuseTogether,  // the load was refused by every rank within `within`, before any step
   kKilled,          // a kill fired; the survivors left with an error, or were done, within `within`
-  // A `hang` rule holds a rank's operation for good. The others leave with an error within `within`;
-  // then the runner kills the held rank, which dies within a second (RankProcess::ended_by says
-  // "runner: held by rule …", and from its SIGKILL to its end is measured).
+  // A `hang` rule holds a rank's operation for good. The others leave with an error within
+  // `within`; then the runner kills the held rank, which dies within a second
+  // (RankProcess::ended_by says "runner: held by rule …", and from its SIGKILL to its end is
+  // measured).
   kHeld,
   kAny,
 };
-std::string_view outcome_name(Outcome outcome);          // "fail-together"
+std::string_view outcome_name(Outcome outcome);  // "fail-together"
 std::optional<Outcome> outcome_from_name(std::string_view name);
 
 struct Expect {
   Outcome outcome = Outcome::kComplete;
-  std::uint64_t within_ns = 10'000'000'000;              // from the first failure (C1)
+  std::uint64_t within_ns = 10'000'000'000;  // from the first failure (C1)
   // Allowed values of the resumed save point, "save 1" or "none"; empty: not stated (C10 judges).
   std::vector<std::string> resumed;
-  std::string names;                                     // a word that the refusal must contain (R3)
+  std::string names;  // a word that the refusal must contain (R3)
 };
 
 // A change made to the checkpoint tree between two lives.
@@ -40,12 +41,12 @@ struct Tamper {
   enum class Kind : std::uint8_t { kRemove, kEmpty, kTruncate, kFlip, kZero, kSwap, kForeign };
   Kind kind = Kind::kRemove;
   faults::Role role = faults::Role::kShard;
-  int rank = 0;                            // which one, in the order of names, for roles with many files
-  std::optional<int> other_rank;           // kSwap: exchanged with this one's file
-  std::string path;                        // glob instead of role and rank
-  faults::Amount at;                       // kTruncate: new size; kFlip, kZero: first byte
+  int rank = 0;                   // which one, in the order of names, for roles with many files
+  std::optional<int> other_rank;  // kSwap: exchanged with this one's file
+  std::string path;               // glob instead of role and rank
+  faults::Amount at;              // kTruncate: new size; kFlip, kZero: first byte
 };
-std::string_view tamper_name(Tamper::Kind kind);         // "truncate"
+std::string_view tamper_name(Tamper::Kind kind);  // "truncate"
 std::optional<Tamper::Kind> tamper_from_name(std::string_view name);
 
 struct LifeSpec {
@@ -54,18 +55,19 @@ struct LifeSpec {
   std::map<std::string, std::string> env;  // added to the ranks' environment
   std::vector<Tamper> tamper;              // done before the launch
   Expect expect;
-  std::uint64_t no_progress_ns = 30'000'000'000;   // from the last progress of any rank
+  std::uint64_t no_progress_ns = 30'000'000'000;  // from the last progress of any rank
 };
 
 // Runs the scenario once for each point that one recorded clean life shows.
 struct Generator {
-  std::string at;                          // "every operation" | "every write" | "every phase"
+  std::string at;  // "every operation" | "every write" | "every phase"
   std::string phase = "save 2";
-  int life = 1;                            // which life gets the fault
-  std::vector<int> ranks;                  // empty: all
-  std::vector<faults::When> when;          // kills only; kMiddle applies to data operations
+  int life = 1;                    // which life gets the fault
+  std::vector<int> ranks;          // empty: all
+  std::vector<faults::When> when;  // kills only; kMiddle applies to data operations
   faults::Action action;
-  std::optional<std::uint64_t> sample;     // at most so many points, chosen with the seed; coverage is reported
+  std::optional<std::uint64_t>
+      sample;  // at most so many points, chosen with the seed; coverage is reported
 };
 
 struct Scenario {
@@ -75,11 +77,11 @@ struct Scenario {
   std::vector<std::string> requirements;
   int world = 2;
   std::uint64_t seed = 1;
-  std::map<std::string, std::string> variables;    // over the subject's
+  std::map<std::string, std::string> variables;  // over the subject's
   std::vector<LifeSpec> lives;
   std::optional<Generator> generator;
-  std::string source;                      // file:line
-  std::string point;                       // of a generated one: "rank 1 write step_2/… nth 3 middle"
+  std::string source;  // file:line
+  std::string point;   // of a generated one: "rank 1 write step_2/… nth 3 middle"
 };
 
 struct Suite {
@@ -91,7 +93,7 @@ Result<Suite> load_suite(const std::string& toml_path);
 Result<Suite> parse_suite(std::string_view toml, std::string_view source_name);
 
 // The resolved scenario as it was run, for the store; judge reads it back.
-std::string print_scenario(const Scenario& scenario);    // JSON
+std::string print_scenario(const Scenario& scenario);  // JSON
 Result<Scenario> scenario_from_json(std::string_view json);
 
 }  // namespace savegate::harness

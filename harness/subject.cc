@@ -2,11 +2,28 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "faults/toml.h"
 
 namespace savegate::harness {
+
+Subject bare_subject(const std::vector<std::string>& command) {
+  Subject subject;
+  subject.name = std::filesystem::path(command.front()).filename().string();
+  subject.summary = "a command without a subject.toml";
+  for (const std::string& word : command) {
+    std::string escaped;  // the words are the user's own, braces and all
+    for (char c : word) escaped += c == '{' ? "{{" : std::string(1, c);
+    subject.command.push_back(std::move(escaped));
+  }
+  // The escapes of JSON's strings are those of TOML's.
+  subject.toml = "name = " + nlohmann::json(subject.name).dump() +
+                 "\nsummary = " + nlohmann::json(subject.summary).dump() +
+                 "\ncommand = " + nlohmann::json(subject.command).dump() + "\n";
+  return subject;
+}
 
 Result<Subject> load_subject(const std::string& toml_path) {
   std::ifstream file(toml_path);
@@ -17,6 +34,7 @@ Result<Subject> load_subject(const std::string& toml_path) {
   faults::TomlReader root = document.root();
 
   Subject subject;
+  subject.toml = text.str();
   subject.directory = std::filesystem::absolute(toml_path).parent_path().string();
   subject.name = root.required_string("name");
   subject.summary = root.string("summary");
@@ -53,6 +71,11 @@ Result<std::vector<std::string>> expand_command(const std::vector<std::string>& 
   for (const std::string& word : command) {
     std::string out;
     for (std::size_t at = 0; at < word.size();) {
+      if (word.compare(at, 2, "{{") == 0) {
+        out += '{';
+        at += 2;
+        continue;
+      }
       const std::size_t close = word[at] == '{' ? word.find('}', at) : std::string::npos;
       if (close == std::string::npos) {
         out += word[at++];

@@ -11,35 +11,40 @@
 namespace savegate::harness {
 
 struct Claims {
-  bool deterministic = false;      // the same step reached twice has the same bytes
-  bool durable = false;            // fsyncs what it announces (F6, F9 are judged in full)
+  bool deterministic = false;  // the same step reached twice has the same bytes
+  bool durable = false;        // fsyncs what it announces (F6, F9 are judged in full)
   bool async = false;
   bool rotation = false;
   bool exports = false;
-  bool fallback = false;           // a damaged newest checkpoint may be answered by an older complete one
+  bool fallback = false;  // a damaged newest checkpoint may be answered by an older complete one
 };
 
 struct Subject {
   std::string name;
   std::string summary;
-  std::string directory;                   // of subject.toml; {subject} in commands
-  std::vector<std::string> command;        // {bin}, {subject}, {NAME of a variable} are expanded
-  std::vector<std::string> reader;         // also {dir}; prints one JSON line a checkpoint, see evidence.h
+  std::string directory;             // of subject.toml; {subject} in commands
+  std::string toml;                  // its text, kept with the evidence
+  std::vector<std::string> command;  // {bin}, {subject}, {NAME of a variable} are expanded
+  std::vector<std::string> reader;  // also {dir}; prints one JSON line a checkpoint, see evidence.h
   std::vector<std::string> devices = {"cpu"};
-  std::vector<int> worlds;                 // empty: any
-  std::string on_save_failure = "exit";    // "exit" | "continue"
-  faults::Layout layout;                   // empty patterns: unknown
-  std::string step_pattern;                // regular expression on a path; group 1 is the step
+  std::vector<int> worlds;               // empty: any
+  std::string on_save_failure = "exit";  // "exit" | "continue"
+  faults::Layout layout;                 // empty patterns: unknown
+  std::string step_pattern;              // regular expression on a path; group 1 is the step
   int shards_per_rank = 1;
   Claims claims;
-  std::map<std::string, std::string> variables;   // defaults, e.g. state = "8MiB"
+  std::map<std::string, std::string> variables;  // defaults, e.g. state = "8MiB"
   std::vector<std::string> needs_python;
   bool needs_gpu = false;
 };
 
+// A command without a subject.toml: nothing is known of its files (black box).
+Subject bare_subject(const std::vector<std::string>& command);
+
 Result<Subject> load_subject(const std::string& toml_path);
 
-// {name} → value, for each word; an unknown name is an error that lists the known ones.
+// {name} → value, for each word; {{ is a plain brace. An unknown name is an error that names the
+// nearest.
 Result<std::vector<std::string>> expand_command(const std::vector<std::string>& command,
                                                 const std::map<std::string, std::string>& values);
 

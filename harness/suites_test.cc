@@ -133,5 +133,13 @@ TEST(SuitesTest, AnUnknownVariableOfACommandIsNamedWithTheNearestOne) {
   EXPECT_THAT(command.error().to_string(), HasSubstr("`state`"));
 }
 
+TEST(SuitesTest, ABareCommandIsRunAsItWasGivenBracesAndAll) {
+  const std::vector<std::string> words = {"/opt/my save/path", "--name={step}", "\"quoted\""};
+  const Subject subject = bare_subject(words);
+  auto command = expand_command(subject.command, {{"step", "no"}});
+  ASSERT_TRUE(command) << command.error().to_string();
+  EXPECT_EQ(*command, words);
+}
+
 }  // namespace
 }  // namespace savegate::harness

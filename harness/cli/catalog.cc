@@ -100,14 +100,7 @@ Result<Suite> Catalog::suite(const std::string& name_or_path) const {
 }
 
 Result<harness::Subject> Catalog::subject(const Options& options) const {
-  if (!options.command.empty()) {
-    harness::Subject subject;
-    subject.name = fs::path(options.command.front()).filename().string();
-    subject.summary = "a command without a subject.toml";
-    subject.directory = fs::current_path().string();
-    subject.command = options.command;
-    return subject;
-  }
+  if (!options.command.empty()) return harness::bare_subject(options.command);
   if (options.subject.ends_with(".toml")) return harness::load_subject(options.subject);
   const std::vector<std::string> names = subject_names();
   if (std::find(names.begin(), names.end(), options.subject) == names.end())

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
+#include <thread>
 
 namespace savegate::cli {
 
@@ -25,9 +27,16 @@ void add_options(CLI::App& command, Options& options) {
   command.add_option("--junit", options.junit, "also write the JUnit report here");
   command.add_option("--timeout", options.timeout,
                      "end a life after so long without progress of any rank, such as 60s");
-  command.add_option("--jobs", options.jobs, "scenarios at the same time")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
+  command
+      .add_option("--jobs", options.jobs,
+                  "scenarios at the same time; default: one a core, at most 4, one on a GPU")
+      ->check(CLI::Range(1, 64));
+}
+
+int jobs_of(const Options& options) {
+  if (options.jobs) return *options.jobs;
+  if (options.device != "cpu") return 1;
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 4);
 }
 
 int report_error(const Status& status) {

@@ -37,8 +37,10 @@ struct Options {
   std::string keep = "failed";  // failed | all | none: backing trees that stay
   std::string junit;            // "": only the store's junit.xml
   std::string timeout;          // "": as the scenario says
-  int jobs = 1;
+  std::optional<int> jobs;                 // default: one a core, at most 4; one on a GPU
 };
+
+int jobs_of(const Options& options);
 
 // Adds the options above to a subcommand.
 void add_options(CLI::App& command, Options& options);

@@ -127,11 +127,12 @@ Result<void> Session::run_jobs(const std::vector<Job>& jobs,
       stop = true;
     }
   };
-  if (options_.jobs == 1) {
+  const int workers_wanted = jobs_of(options_);
+  if (workers_wanted == 1) {
     work();
   } else {
     std::vector<std::jthread> workers;
-    for (int i = 0; i < options_.jobs; ++i) workers.emplace_back(work);
+    for (int i = 0; i < workers_wanted; ++i) workers.emplace_back(work);
   }
   if (problem) return fail(*problem);
   return {};

@@ -70,9 +70,7 @@ Result<std::string> make_backing(const std::string& base, const std::string& fol
 Result<void> write_inputs(const std::string& folder, const Scenario& scenario,
                           const Subject& subject) {
   SAVEGATE_CHECK(write_file(folder + "/scenario.json", print_scenario(scenario)));
-  if (subject.directory.empty()) return {};
-  SAVEGATE_TRY(const std::string toml, read_file(subject.directory + "/subject.toml"));
-  return write_file(folder + "/subject.toml", toml);
+  return write_file(folder + "/subject.toml", subject.toml);
 }
 
 }  // namespace

@@ -32,9 +32,7 @@ class ScenarioRunnerTest : public ::testing::Test {
     subject_.layout.shard = {"shard-*"};
     EXPECT_TRUE(make_directories(subject_.directory));
     EXPECT_TRUE(make_directories(store()));
-    EXPECT_TRUE(
-        write_file(subject_.directory + "/subject.toml",
-                   "name = \"shell\"\ncommand = [\"sh\"]\n[layout]\nshard = [\"shard-*\"]\n"));
+    subject_.toml = "name = \"shell\"\ncommand = [\"sh\"]\n[layout]\nshard = [\"shard-*\"]\n";
   }
 
   void add_life() {
