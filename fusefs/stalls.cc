@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <boost/fiber/buffered_channel.hpp>
 #include <boost/fiber/condition_variable.hpp>
 #include <boost/fiber/fiber.hpp>
 #include <boost/fiber/fixedsize_stack.hpp>
@@ -12,13 +11,13 @@
 #include <mutex>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 
 namespace savegate::fusefs {
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::size_t kCommandQueue = 1024;           // a power of two
 constexpr std::size_t kFiberStack = 64 * 1024;        // bytes, touched only as far as used
 constexpr std::chrono::milliseconds kDyingCheck{20};  // the kernel interrupts a request only once
 
@@ -55,13 +54,33 @@ struct Stalls::Impl {
   explicit Impl(WorkerPool& workers) : pool(workers), thread([this] { run(); }) {}
 
   void run() {
-    std::function<void()> command;
-    while (commands.pop(command) == boost::fibers::channel_op_status::success) command();
+    while (true) {
+      const auto batch = take();
+      if (batch.empty()) break;
+      for (const auto& command : batch) command();
+    }
     for (auto& [id, entry] : entries) wake(*entry, Wake::kShutdown);
     while (fibers > 0) boost::this_fiber::yield();
   }
 
-  void post(std::function<void()> command) { commands.push(std::move(command)); }
+  // Waits for commands; none: the end. Only the fiber that called waits, the others run on.
+  std::vector<std::function<void()>> take() {
+    std::unique_lock lock(mutex);
+    arrived.wait(lock, [this] { return ending || !commands.empty(); });
+    return std::exchange(commands, {});
+  }
+
+  void post(std::function<void()> command) {
+    std::lock_guard lock(mutex);
+    commands.push_back(std::move(command));
+    arrived.notify_one();
+  }
+
+  void end() {
+    std::lock_guard lock(mutex);
+    ending = true;
+    arrived.notify_one();
+  }
 
   static void wake(Entry& entry, Wake why) {
     if (!entry.wake) entry.wake = why;
@@ -100,7 +119,11 @@ struct Stalls::Impl {
   WorkerPool& pool;
   std::atomic<StallId> next{1};
   std::atomic<std::size_t> held{0};
-  boost::fibers::buffered_channel<std::function<void()>> commands{kCommandQueue};
+  std::mutex mutex;  // of the two below; of the standard library, as threads meet at it
+  std::vector<std::function<void()>> commands;
+  bool ending = false;
+  boost::fibers::condition_variable_any arrived;
+  // What follows is of the stall thread alone.
   std::unordered_map<StallId, std::shared_ptr<Entry>> entries;
   std::size_t fibers = 0;
   std::thread thread;
@@ -109,7 +132,7 @@ struct Stalls::Impl {
 Stalls::Stalls(WorkerPool& pool) : impl_(std::make_unique<Impl>(pool)) {}
 
 Stalls::~Stalls() {
-  impl_->commands.close();
+  impl_->end();
   impl_->thread.join();
 }
 
