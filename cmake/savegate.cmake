@@ -50,8 +50,9 @@ if(SAVEGATE_SANITIZE)
   target_link_options(savegate_flags INTERFACE -fsanitize=${SAVEGATE_SANITIZE})
 endif()
 
-# All unit test programs: what the sanitizer builds need.
+# All unit test programs: what the sanitizer builds need. All programs that users run.
 add_custom_target(unit_tests)
+add_custom_target(programs)
 
 function(savegate_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;TEST_DEPENDS" ${ARGN})
@@ -93,4 +94,5 @@ function(savegate_program name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE savegate_flags ${ARG_DEPENDS})
+  add_dependencies(programs ${name})
 endfunction()
