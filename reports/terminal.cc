@@ -168,8 +168,10 @@ std::string render_run(const RunRecord& run, const TerminalOptions& options) {
   std::string paragraphs;
   for (const Sweep& sweep : in_order(run)) {
     const bool is_sweep = !sweep.points.front()->point.empty();
-    lines += is_sweep ? render_sweep(sweep, options.colour)
-                      : render_scenario(*sweep.points.front(), options.colour);
+    if (is_sweep)
+      lines += render_sweep(sweep, options.colour);
+    else if (options.scenario_lines)
+      lines += render_scenario(*sweep.points.front(), options.colour);
     std::size_t failures = 0;
     for (const ScenarioResult* point : sweep.points) {
       if (!needs_paragraph(*point)) continue;

@@ -17,6 +17,7 @@ namespace savegate::reports {
 
 struct TerminalOptions {
   bool colour = false;
+  bool scenario_lines = true;                // false where each was printed as it ended
   std::string store;                         // path of the run in the store
   std::map<std::string, std::string> rules;  // requirement → its rule in one line
 };

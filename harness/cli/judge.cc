@@ -62,7 +62,7 @@ Result<int> judge_run(const std::string& run_directory) {
   file << reports::print_json(record);
   file.close();
   if (!file) return fail(system_error("write", path));
-  print_report(record, resolved.string());
+  print_report(record, resolved.string(), /*scenario_lines=*/true);
   fmt::print("{}\n", path);
   return reports::exit_code(record);
 }

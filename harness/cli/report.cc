@@ -8,9 +8,11 @@
 
 namespace savegate::cli {
 
-void print_report(const reports::RunRecord& record, const std::string& run_directory) {
+void print_report(const reports::RunRecord& record, const std::string& run_directory,
+                  bool scenario_lines) {
   reports::TerminalOptions options;
   options.colour = isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
+  options.scenario_lines = scenario_lines;
   options.store = run_directory;
   for (const harness::Oracle& oracle : harness::all_oracles())
     options.rules[std::string(oracle.requirement)] = oracle.rule;

@@ -7,6 +7,8 @@
 
 namespace savegate::cli {
 
-void print_report(const reports::RunRecord& record, const std::string& run_directory);
+// `scenario_lines`: a line a scenario too, for a run that printed none as it went.
+void print_report(const reports::RunRecord& record, const std::string& run_directory,
+                  bool scenario_lines);
 
 }  // namespace savegate::cli

@@ -188,7 +188,7 @@ Result<int> Session::finish() {
   SAVEGATE_CHECK(directory_.write("junit.xml", junit));
   if (!options_.junit.empty()) SAVEGATE_CHECK(write_file(options_.junit, junit));
   SAVEGATE_CHECK(directory_.publish());
-  print_report(record_, directory_.path());
+  print_report(record_, directory_.path(), /*scenario_lines=*/false);
   return harness::interrupted() ? static_cast<int>(kInterrupted) : reports::exit_code(record_);
 }
 
