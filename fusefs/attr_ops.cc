@@ -19,8 +19,6 @@ using faults::Op;
 
 namespace {
 
-void reply_status(fuse_req_t req, const Outcome& outcome) { fuse_reply_err(req, outcome.error); }
-
 void get_attributes(fuse_req_t req, fuse_ino_t ino, fuse_file_info*) {
   auto& fs = FileSystem::of(req);
   auto node = fs.inodes.get(ino);
@@ -90,10 +88,12 @@ void set_attributes(fuse_req_t req, fuse_ino_t ino, struct stat* wanted, int to_
               .file = node->ino,
               .offset = op == Op::kTruncate ? static_cast<std::uint64_t>(wanted->st_size) : 0,
               .size_fd = node->fd},
-      [&fs, node, handle, wish = *wanted, to_set](const Limits&) -> Outcome {
+      [&fs, node, handle, wish = *wanted, to_set,
+       rights = WriterRights(req)](const Limits&) -> Outcome {
         const int error = set_backing(*node, handle.get(), wish, to_set);
         if (error == 0 && (to_set & FUSE_SET_ATTR_SIZE) != 0) {
           fs.injector.truncated(node->ino, static_cast<std::uint64_t>(wish.st_size));
+          rights.drop_setid(*node);
         }
         return {.error = error};
       },

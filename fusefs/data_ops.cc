@@ -48,8 +48,6 @@ Outcome write_all(int fd, std::string_view data, std::uint64_t offset) {
   return outcome;
 }
 
-void reply_status(fuse_req_t req, const Outcome& outcome) { fuse_reply_err(req, outcome.error); }
-
 void open_file(fuse_req_t req, fuse_ino_t ino, fuse_file_info* info) {
   auto& fs = FileSystem::of(req);
   auto node = fs.inodes.get(ino);
@@ -60,11 +58,14 @@ void open_file(fuse_req_t req, fuse_ino_t ino, fuse_file_info* info) {
               .target = {.node = node},
               .file = node->ino,
               .flags = static_cast<std::uint32_t>(info->flags)},
-      [&fs, node, fd, flags = info->flags](const Limits&) -> Outcome {
+      [&fs, node, fd, flags = info->flags, rights = WriterRights(req)](const Limits&) -> Outcome {
         *fd = open_backing(AT_FDCWD, descriptor_path(node->fd).c_str(),
                            flags & ~(O_NOFOLLOW | O_CREAT | O_EXCL), 0);
         if (*fd < 0) return {.error = errno};
-        if ((flags & O_TRUNC) != 0) fs.injector.truncated(node->ino, 0);
+        if ((flags & O_TRUNC) != 0) {
+          fs.injector.truncated(node->ino, 0);
+          rights.drop_setid(*node);
+        }
         return {};
       },
       [&fs, node, fd, info = *info](fuse_req_t request, const Outcome& outcome) {
@@ -111,9 +112,11 @@ void write_file(fuse_req_t req, fuse_ino_t, const char* data, std::size_t size, 
               .length = size,
               .payload = {data, size},
               .size_fd = handle->fd},
-      [handle, offset](const Limits& limits) {
-        return write_all(handle->fd, limits.payload.substr(0, limits.allowed),
-                         static_cast<std::uint64_t>(offset));
+      [handle, offset, rights = WriterRights(req)](const Limits& limits) {
+        const Outcome outcome = write_all(handle->fd, limits.payload.substr(0, limits.allowed),
+                                          static_cast<std::uint64_t>(offset));
+        if (outcome.done > 0) rights.drop_setid(*handle->node);
+        return outcome;
       },
       [size](fuse_req_t request, const Outcome& outcome) {
         if (outcome.error != 0) {
@@ -172,8 +175,10 @@ void sync_file(fuse_req_t req, fuse_ino_t, int data_only, fuse_file_info* info) 
 
 void allocate_file(fuse_req_t req, fuse_ino_t, int mode, off_t offset, off_t length,
                    fuse_file_info* info) {
+  auto& fs = FileSystem::of(req);
   auto handle = FileSystem::handle(info);
-  FileSystem::of(req).flow.run(
+  const bool punches = (mode & FALLOC_FL_PUNCH_HOLE) != 0;
+  fs.flow.run(
       Request{.req = req,
               .op = Op::kFallocate,
               .target = {.node = handle->node},
@@ -181,10 +186,17 @@ void allocate_file(fuse_req_t req, fuse_ino_t, int mode, off_t offset, off_t len
               .offset = static_cast<std::uint64_t>(offset),
               .length = static_cast<std::uint64_t>(length),
               .flags = static_cast<std::uint32_t>(mode),
-              .size_fd = handle->fd},
-      [handle, mode, offset, length](const Limits&) {
+              .size_fd = handle->fd,
+              .takes_space = !punches},
+      [&fs, handle, mode, offset, length, punches, rights = WriterRights(req)](const Limits&) {
         Outcome outcome = outcome_of(::fallocate(handle->fd, mode, offset, length));
-        if (outcome.error == 0) outcome.done = static_cast<std::uint64_t>(length);
+        if (outcome.error != 0) return outcome;
+        if (punches) {
+          fs.injector.punched(handle->node->ino, static_cast<std::uint64_t>(offset),
+                              static_cast<std::uint64_t>(offset + length));
+        }
+        rights.drop_setid(*handle->node);
+        outcome.done = static_cast<std::uint64_t>(length);
         return outcome;
       },
       reply_status);
@@ -202,12 +214,14 @@ void copy_range(fuse_req_t req, fuse_ino_t, off_t offset_in, fuse_file_info* inf
               .offset = static_cast<std::uint64_t>(offset_out),
               .length = length,
               .size_fd = to->fd},
-      [from, to, offset_in, offset_out, flags](const Limits& limits) -> Outcome {
+      [from, to, offset_in, offset_out, flags,
+       rights = WriterRights(req)](const Limits& limits) -> Outcome {
         off_t in = offset_in;
         off_t out = offset_out;
         const ssize_t copied = ::copy_file_range(from->fd, &in, to->fd, &out, limits.allowed,
                                                  static_cast<unsigned>(flags));
         if (copied < 0) return {.error = errno};
+        if (copied > 0) rights.drop_setid(*to->node);
         return {.done = static_cast<std::uint64_t>(copied)};
       },
       [length](fuse_req_t request, const Outcome& outcome) {

@@ -16,8 +16,6 @@ using faults::Op;
 
 namespace {
 
-void reply_status(fuse_req_t req, const Outcome& outcome) { fuse_reply_err(req, outcome.error); }
-
 // An open directory. The stream has one position, so that readers take turns.
 struct Directory : std::enable_shared_from_this<Directory> {
   Directory(NodePtr of, DIR* open) : node(std::move(of)), stream(open) {}

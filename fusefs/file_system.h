@@ -93,6 +93,20 @@ Result<void> check_plan(const faults::Plan& plan);
 
 // errno of a failed call as an outcome.
 inline Outcome outcome_of(int result) { return {.error = result == 0 ? 0 : errno}; }
+inline void reply_status(fuse_req_t req, const Outcome& outcome) {
+  fuse_reply_err(req, outcome.error);
+}
+// What writing to a file does to its set-user-ID and set-group-ID bits; the daemon's own right to
+// keep them is not the caller's.
+class WriterRights {
+ public:
+  explicit WriterRights(fuse_req_t req) : privileged_(fuse_req_ctx(req)->uid == 0) {}
+  // After a write that succeeded.
+  void drop_setid(const Node& node) const;
+
+ private:
+  bool privileged_;
+};
 std::string descriptor_path(int fd);  // "/proc/self/fd/7"
 // Opens as the caller's open(2) asks, less what the kernel has done or the mount does itself:
 // offsets of O_APPEND are the kernel's, and O_DIRECT is refused where the backing refuses it but
