@@ -80,10 +80,6 @@ void check_next_life(const View& view, const SaveGroup& group, Lines& lines) {
   }
 }
 
-bool reader_looked(const Evidence& evidence, const Life& life) {
-  return !evidence.subject.reader.empty() && life.record.reader_error.empty();
-}
-
 // "enter" events of one rank on each communicator, in order.
 using Sequence = std::vector<const Event*>;
 std::map<std::string, Sequence> sequences(const EventLog& log) {

@@ -81,11 +81,6 @@ bool failed_in(const SaveGroup& group, const RankProcess& process) {
          (call->state == CallState::kUnfinished && ended_badly(process));
 }
 
-bool disrupted(const Life& life) {
-  return std::any_of(life.record.ranks.begin(), life.record.ranks.end(),
-                     [&](const RankProcess& process) { return is_victim(life, process.rank); });
-}
-
 // After a kill, the save may have been complete all the same: then success is no lie.
 bool is_complete_on_disk(const Life& life, std::int64_t step) {
   if (life.checkpoints.empty()) return !life.record.reader_error.empty();  // not obtained
@@ -112,7 +107,7 @@ void check_reports(const SaveGroup& group, Lines& lines) {
     }
   }
   if (successes.empty()) return;
-  if (disrupted(life) && is_complete_on_disk(life, group.step)) return;
+  if (has_victim(life) && is_complete_on_disk(life, group.step)) return;
   lines.insert(lines.end(), successes.begin(), successes.end());
   lines.insert(lines.end(), failures.begin(), failures.end());
 }

@@ -13,7 +13,7 @@ std::string outcome_of(const View& view, const Life& life);
 
 // The life shows what was expected of it: several may hold at once, as where a killed rank makes
 // the save of the others fail.
-bool shows(const View& view, const Life& life, Outcome expected);
+bool shows(const View& view, const Life& life, harness::Outcome expected);
 
 // The rank reached `until` ("save 2"): that save or a later one succeeded on it, or it resumed
 // there.

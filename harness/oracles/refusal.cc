@@ -11,11 +11,6 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-bool disrupted(const Life& life) {
-  return std::any_of(life.record.ranks.begin(), life.record.ranks.end(),
-                     [&](const RankProcess& process) { return is_victim(life, process.rank); });
-}
-
 std::uint64_t refused_at(const Life& life, int rank) {
   const Event* resumed = resumed_event(life, rank);
   if (resumed != nullptr) return resumed->time_ns;
@@ -78,7 +73,7 @@ reports::Verdict refuse_together(const Evidence& evidence) {
   std::size_t judged = 0;
   Lines lines;
   for (const Life& life : evidence.lives) {
-    if (disrupted(life)) continue;  // a death takes the others with it: judged by C1
+    if (has_victim(life)) continue;  // a death takes the others with it: judged by C1
     std::uint64_t first = UINT64_MAX;
     for (const RankProcess& process : life.record.ranks) {
       if (refused_load(life, process.rank)) {

@@ -169,6 +169,14 @@ bool was_killed(const Life& life) {
                      [](const RankProcess& process) { return process.ended_by == "rule"; });
 }
 
+bool was_put_to_the_test(const Life& life) {
+  return std::all_of(
+             life.record.rules.begin(), life.record.rules.end(),
+             [](const reports::FiredCount& rule) { return !rule.required || rule.hits > 0; }) &&
+         std::none_of(life.record.tampered.begin(), life.record.tampered.end(),
+                      [](const std::string& tampered) { return tampered.starts_with("not done"); });
+}
+
 bool was_held(const Life& life, int rank) {
   return std::any_of(life.fired.begin(), life.fired.end(), [&](const faults::FiredRecord& fired) {
     return fired.action.starts_with("hang") && fired.caller.rank == rank;
@@ -210,6 +218,15 @@ bool refused_load(const Life& life, int rank) {
          process->exit_status.value_or(1) != 0 &&
          first_event(life, rank, EventKind::kUpdate) == nullptr &&
          first_event(life, rank, EventKind::kSaveBegin) == nullptr;
+}
+
+bool has_victim(const Life& life) {
+  return std::any_of(life.record.ranks.begin(), life.record.ranks.end(),
+                     [&](const RankProcess& process) { return is_victim(life, process.rank); });
+}
+
+bool reader_looked(const Evidence& evidence, const Life& life) {
+  return !evidence.subject.reader.empty() && life.record.reader_error.empty();
 }
 
 bool is_black_box(const Evidence& evidence) {

@@ -73,7 +73,10 @@ class View {
 
 // A rank that a rule killed, or held for good: it cannot leave with an error.
 bool is_victim(const Life& life, int rank);
-bool was_killed(const Life& life);          // a kill rule acted in it
+bool has_victim(const Life& life);
+bool was_killed(const Life& life);  // a kill rule acted in it
+// Every required rule fired and all tampering was done: what is stated of the life can hold.
+bool was_put_to_the_test(const Life& life);
 bool was_held(const Life& life, int rank);  // a hang rule acted on the rank
 const RankProcess* process_of(const Life& life, int rank);
 bool ended_by_runner(const RankProcess& process);
@@ -82,7 +85,8 @@ const Event* first_event(const Life& life, int rank, EventKind kind);
 const Event* resumed_event(const Life& life, int rank);
 // It said that it refuses, or left with an error before it restored, trained or saved anything.
 bool refused_load(const Life& life, int rank);
-bool is_black_box(const Evidence& evidence);  // no rank ever wrote an event
+bool reader_looked(const Evidence& evidence, const Life& life);  // at what the life left
+bool is_black_box(const Evidence& evidence);                     // no rank ever wrote an event
 std::string last_component(std::string_view path);
 std::string parent_of(std::string_view path);
 
