@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::string error_of(const std::string& line) {
+std::string parse_error(const std::string& line) {
   const auto event = parse_event(line);
   return event ? "" : event.error().text;
 }
@@ -46,29 +46,29 @@ TEST(EventTest, TheLineOfTheContractsExamplesParse) {
   for (std::string line; std::getline(contract, line);) {
     if (!line.starts_with("{\"event\"")) continue;
     ++examples;
-    EXPECT_EQ(error_of(line), "") << line;
+    EXPECT_EQ(parse_error(line), "") << line;
   }
   EXPECT_GE(examples, 12);
 }
 
 TEST(EventTest, WhatMustBeThereIsAskedFor) {
-  EXPECT_THAT(error_of("oops"), HasSubstr("no JSON"));
-  EXPECT_THAT(error_of(R"({"event":"wave","time_ns":1,"rank":0})"), HasSubstr("\"wave\""));
-  EXPECT_THAT(error_of(R"({"event":"done","rank":0})"), HasSubstr("`time_ns` is missing"));
-  EXPECT_THAT(error_of(R"({"event":"resumed","time_ns":1,"rank":0})"), HasSubstr("`step`"));
-  EXPECT_THAT(error_of(R"({"event":"update","time_ns":1,"rank":0,"step":1,"changed":null})"),
+  EXPECT_THAT(parse_error("oops"), HasSubstr("no JSON"));
+  EXPECT_THAT(parse_error(R"({"event":"wave","time_ns":1,"rank":0})"), HasSubstr("\"wave\""));
+  EXPECT_THAT(parse_error(R"({"event":"done","rank":0})"), HasSubstr("`time_ns` is missing"));
+  EXPECT_THAT(parse_error(R"({"event":"resumed","time_ns":1,"rank":0})"), HasSubstr("`step`"));
+  EXPECT_THAT(parse_error(R"({"event":"update","time_ns":1,"rank":0,"step":1,"changed":null})"),
               HasSubstr("`changed` is missing"));
-  EXPECT_THAT(error_of(R"({"event":"save_end","time_ns":1,"rank":0,"step":1})"),
+  EXPECT_THAT(parse_error(R"({"event":"save_end","time_ns":1,"rank":0,"step":1})"),
               HasSubstr("`ok` is missing"));
 }
 
 TEST(EventTest, AFieldOfAnotherTypeIsNamed) {
-  EXPECT_THAT(error_of(R"({"event":"done","time_ns":"soon","rank":0})"), HasSubstr("`time_ns`"));
+  EXPECT_THAT(parse_error(R"({"event":"done","time_ns":"soon","rank":0})"), HasSubstr("`time_ns`"));
   EXPECT_THAT(
-      error_of(R"({"event":"memory","time_ns":1,"rank":0,"name":"x","memory":{"host_rss":-1}})"),
+      parse_error(R"({"event":"memory","time_ns":1,"rank":0,"name":"x","memory":{"host_rss":-1}})"),
       HasSubstr("memory.host_rss"));
   EXPECT_THAT(
-      error_of(
+      parse_error(
           R"({"event":"update","time_ns":1,"rank":0,"step":1,"changed":true,"samples":[[1]]})"),
       HasSubstr("`samples`"));
 }

@@ -5,20 +5,14 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <ctime>
+
+#include "harness/run/files.h"
 
 namespace savegate::cli {
 namespace {
 
 constexpr std::uint64_t kLiveEveryNs = 100'000'000;
 constexpr std::uint64_t kPlainEveryNs = 5'000'000'000;
-
-std::uint64_t now_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(now.tv_nsec);
-}
 
 std::size_t terminal_width() {
   winsize size{};
@@ -27,7 +21,8 @@ std::size_t terminal_width() {
 
 }  // namespace
 
-Progress::Progress() : terminal_(isatty(STDERR_FILENO) != 0), last_shown_ns_(now_ns()) {}
+Progress::Progress()
+    : terminal_(isatty(STDERR_FILENO) != 0), last_shown_ns_(harness::monotonic_ns()) {}
 Progress::~Progress() { clear(); }
 
 void Progress::expect(std::size_t scenarios) {
@@ -63,7 +58,7 @@ void Progress::print(const std::string& line) {
 }
 
 void Progress::show(const std::string& line) {
-  const std::uint64_t now = now_ns();
+  const std::uint64_t now = harness::monotonic_ns();
   if (now - last_shown_ns_ < (terminal_ ? kLiveEveryNs : kPlainEveryNs)) return;
   last_shown_ns_ = now;
   std::string text = fmt::format("[{}/{}] {}", ended_ + 1, expected_, scenario_);

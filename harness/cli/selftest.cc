@@ -59,9 +59,9 @@ class Selftest {
   Result<void> run_sound() {
     std::vector<Job> jobs;
     for (const auto& [name, scenario] : scenarios_) {
-      const bool needed =
-          std::any_of(controls_.begin(), controls_.end(), [&](const Control& control) {
-            return control.scenario == name && !breaks_by_scenario(control);
+      const bool needed = std::any_of(
+          controls_.begin(), controls_.end(), [&, &wanted = name](const Control& control) {
+            return control.scenario == wanted && !breaks_by_scenario(control);
           });
       if (needed) jobs.push_back({scenario, subject_});
     }

@@ -20,7 +20,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr int kStartSeconds = 20;
 constexpr int kAnswerSeconds = 20;
 

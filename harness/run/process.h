@@ -30,6 +30,8 @@ struct ExitStatus {
   std::optional<int> signal;
 };
 
+constexpr std::uint64_t kSecond = 1'000'000'000;  // ns
+
 class Process {
  public:
   static Result<Process> spawn(const SpawnRequest& request);

@@ -17,7 +17,6 @@
 namespace savegate::harness {
 namespace {
 
-constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kReportEvery = kSecond / 5;
 constexpr std::uint64_t kStrayGrace = kSecond / 5;  // to end by itself after its rank
 constexpr std::uint64_t kKillGrace = kSecond;
