@@ -8,7 +8,7 @@
 namespace savegate::faults {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string toml_string(std::string_view text) {
   std::string out(1, '"');
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -58,8 +58,9 @@ std::string_view process_word(Relation relation) {
 }
 
 std::string range(const Range& range) {
-  if (range.to == UINT64_MAX) return fmt::format("[{}]", quoted(print_bytes(range.from)));
-  return fmt::format("[{}, {}]", quoted(print_bytes(range.from)), quoted(print_bytes(range.to)));
+  if (range.to == UINT64_MAX) return fmt::format("[{}]", toml_string(print_bytes(range.from)));
+  return fmt::format("[{}, {}]", toml_string(print_bytes(range.from)),
+                     toml_string(print_bytes(range.to)));
 }
 
 std::string_view per_word(CountPer per) {
@@ -114,27 +115,27 @@ Entries entries_of(const Match& match) {
   Entries entries;
   if (match.ops != 0) {
     std::vector<std::string> words;
-    for (const std::string& word : op_words(match.ops)) words.push_back(quoted(word));
+    for (const std::string& word : op_words(match.ops)) words.push_back(toml_string(word));
     add(entries, "op", one_or_list(words));
   }
-  if (!match.path.empty()) add(entries, "path", quoted(match.path));
-  if (match.role) add(entries, "role", quoted(role_name(*match.role)));
+  if (!match.path.empty()) add(entries, "path", toml_string(match.path));
+  if (match.role) add(entries, "role", toml_string(role_name(*match.role)));
   if (match.temporary) add(entries, "temporary", *match.temporary ? "true" : "false");
   if (!match.ranks.empty()) add(entries, "rank", numbers(match.ranks));
   if (!match.relations.empty()) {
     std::vector<std::string> words;
-    for (Relation relation : match.relations) words.push_back(quoted(process_word(relation)));
+    for (Relation relation : match.relations) words.push_back(toml_string(process_word(relation)));
     add(entries, "process", one_or_list(words));
   }
   if (!match.lives.empty()) add(entries, "life", numbers(match.lives));
   if (match.attempt) add(entries, "attempt", std::to_string(*match.attempt));
-  if (!match.phase.empty()) add(entries, "phase", quoted(match.phase));
+  if (!match.phase.empty()) add(entries, "phase", toml_string(match.phase));
   if (match.offset) add(entries, "offset", range(*match.offset));
   if (match.size) add(entries, "size", range(*match.size));
   if (match.nth) add(entries, "nth", std::to_string(*match.nth));
   if (match.every) add(entries, "every", std::to_string(*match.every));
-  if (match.per != CountPer::kRank) add(entries, "per", quoted(per_word(match.per)));
-  if (match.after_bytes) add(entries, "after_bytes", quoted(print_bytes(*match.after_bytes)));
+  if (match.per != CountPer::kRank) add(entries, "per", toml_string(per_word(match.per)));
+  if (match.after_bytes) add(entries, "after_bytes", toml_string(print_bytes(*match.after_bytes)));
   if (match.probability) add(entries, "probability", fmt::format("{}", *match.probability));
   if (match.once) add(entries, "once", "true");
   return entries;
@@ -143,36 +144,36 @@ Entries entries_of(const Match& match) {
 struct ActionEntries {
   Entries operator()(const ErrnoAction& action) const {
     Entries entries;
-    add(entries, "errno", quoted(errno_name(action.error)));
-    if (action.after) add(entries, "after", quoted(print_amount(*action.after)));
-    if (action.late) add(entries, "late", quoted(late_word(*action.late)));
+    add(entries, "errno", toml_string(errno_name(action.error)));
+    if (action.after) add(entries, "after", toml_string(print_amount(*action.after)));
+    if (action.late) add(entries, "late", toml_string(late_word(*action.late)));
     return entries;
   }
   Entries operator()(const ShortAction& action) const {
     Entries entries;
-    add(entries, "short", quoted(print_amount(action.bytes)));
+    add(entries, "short", toml_string(print_amount(action.bytes)));
     return entries;
   }
   Entries operator()(const DelayAction& action) const {
     Entries entries;
-    add(entries, "delay", quoted(print_duration(action.nanoseconds)));
+    add(entries, "delay", toml_string(print_duration(action.nanoseconds)));
     return entries;
   }
   Entries operator()(const HangAction&) const { return {"hang = true"}; }
   Entries operator()(const KillAction& action) const {
     Entries entries;
-    add(entries, "kill", quoted(signal_name(action.signal)));
-    add(entries, "when", quoted(when_word(action.when)));
-    if (action.when == When::kMiddle) add(entries, "at", quoted(print_amount(action.at)));
-    add(entries, "target", quoted(target_word(action.target)));
+    add(entries, "kill", toml_string(signal_name(action.signal)));
+    add(entries, "when", toml_string(when_word(action.when)));
+    if (action.when == When::kMiddle) add(entries, "at", toml_string(print_amount(action.at)));
+    add(entries, "target", toml_string(target_word(action.target)));
     return entries;
   }
   Entries operator()(const CorruptAction& action) const {
     Entries entries;
-    add(entries, "corrupt", quoted(corruption_word(action.kind)));
-    add(entries, "on", quoted(on_word(action.on)));
-    add(entries, "at", quoted(print_amount(action.at)));
-    add(entries, "length", quoted(print_bytes(action.length)));
+    add(entries, "corrupt", toml_string(corruption_word(action.kind)));
+    add(entries, "on", toml_string(on_word(action.on)));
+    add(entries, "at", toml_string(print_amount(action.at)));
+    add(entries, "length", toml_string(print_bytes(action.length)));
     return entries;
   }
   Entries operator()(const LieAction&) const { return {"lie = true"}; }
@@ -222,10 +223,10 @@ std::string print_plan(const Plan& plan) {
   // TOML's integers end at 2^63 - 1.
   constexpr std::uint64_t kMostInteger = INT64_MAX;
   const std::string seed = std::to_string(plan.seed);
-  std::string out = fmt::format("seed = {}\n", plan.seed > kMostInteger ? quoted(seed) : seed);
+  std::string out = fmt::format("seed = {}\n", plan.seed > kMostInteger ? toml_string(seed) : seed);
   for (const Rule& rule : plan.rules) {
     out += "\n[[rule]]\n";
-    out += fmt::format("name = {}\n", quoted(rule.name));
+    out += fmt::format("name = {}\n", toml_string(rule.name));
     out += fmt::format("match = {{ {} }}\n", fmt::join(entries_of(rule.match), ", "));
     out += fmt::format("action = {{ {} }}\n",
                        fmt::join(std::visit(ActionEntries(), rule.action), ", "));
@@ -233,9 +234,10 @@ std::string print_plan(const Plan& plan) {
   }
   for (const BudgetSpec& budget : plan.budgets) {
     out += "\n[[budget]]\n";
-    out += fmt::format("name = {}\npath = {}\nlimit = {}\nerrno = {}\nblock = {}\n",
-                       quoted(budget.name), quoted(budget.path), quoted(print_bytes(budget.limit)),
-                       quoted(errno_name(budget.error)), quoted(print_bytes(budget.block)));
+    out += fmt::format(
+        "name = {}\npath = {}\nlimit = {}\nerrno = {}\nblock = {}\n", toml_string(budget.name),
+        toml_string(budget.path), toml_string(print_bytes(budget.limit)),
+        toml_string(errno_name(budget.error)), toml_string(print_bytes(budget.block)));
     if (!budget.required) out += "required = false\n";
   }
   return out;

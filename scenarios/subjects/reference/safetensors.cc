@@ -10,7 +10,7 @@
 namespace savegate::reference {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 using gpu::Dtype;
 
 constexpr std::array<std::pair<Dtype, const char*>, 10> kNames = {{
@@ -36,7 +36,7 @@ std::optional<Dtype> dtype_of(const std::string& name) {
 }  // namespace
 
 std::string print_header(const std::vector<TensorEntry>& entries) {
-  Json json = {{"__metadata__", {{"format", "savegate-reference 1"}}}};
+  OrderedJson json = {{"__metadata__", {{"format", "savegate-reference 1"}}}};
   for (const TensorEntry& entry : entries) {
     json[entry.name] = {{"dtype", kNames[static_cast<std::size_t>(entry.dtype)].second},
                         {"shape", entry.shape},
@@ -57,7 +57,7 @@ std::uint64_t header_length(const char* first_eight) {
 
 Result<TensorHeader> parse_header(const std::string& text, std::uint64_t file_bytes,
                                   const std::string& path) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const OrderedJson json = OrderedJson::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return fail(invalid("the safetensors header is no JSON object", path));
   TensorHeader header;
   header.bytes = kHeaderLengthBytes + text.size();
@@ -67,7 +67,7 @@ Result<TensorHeader> parse_header(const std::string& text, std::uint64_t file_by
       if (name == "__metadata__") continue;
       const auto dtype = dtype_of(value.at("dtype").get<std::string>());
       if (!dtype) return fail(invalid("tensor " + name + " has an unknown dtype", path));
-      const Json& range = value.at("data_offsets");
+      const OrderedJson& range = value.at("data_offsets");
       TensorEntry entry{name, *dtype, value.at("shape").get<gpu::Shape>(),
                         range.at(0).get<std::uint64_t>(), range.at(1).get<std::uint64_t>()};
       if (entry.end < entry.begin ||
@@ -76,7 +76,7 @@ Result<TensorHeader> parse_header(const std::string& text, std::uint64_t file_by
       }
       header.entries.push_back(std::move(entry));
     }
-  } catch (const Json::exception& error) {
+  } catch (const OrderedJson::exception& error) {
     return fail(invalid(std::string("the safetensors header is malformed: ") + error.what(), path));
   }
   std::sort(header.entries.begin(), header.entries.end(),
