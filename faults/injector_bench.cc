@@ -27,7 +27,7 @@ void decide_writes(benchmark::State& state, const std::string& plan) {
                       .path = "step_1/shard-0",
                       .file = 7,
                       .length = 1 << 20};
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     benchmark::DoNotOptimize(mount.injector.decide(operation));
     operation.offset += operation.length;
   }
@@ -60,7 +60,8 @@ BENCHMARK(BM_BudgetThatHasRoom);
 
 void BM_RulesForAName(benchmark::State& state) {
   TestMount mount(rules(state.range(0), "path = '**/other'"));
-  for (auto _ : state) benchmark::DoNotOptimize(mount.injector.rules_for("step_1/shard-0"));
+  for ([[maybe_unused]] auto _ : state)
+    benchmark::DoNotOptimize(mount.injector.rules_for("step_1/shard-0"));
 }
 BENCHMARK(BM_RulesForAName)->Arg(0)->Arg(1000);
 

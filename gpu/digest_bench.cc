@@ -11,7 +11,8 @@ namespace {
 void digest_memory(benchmark::State& state) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(state.range(0)));
   fill_host({Dtype::kU8, {bytes.size()}, bytes.data()}, {.seed = 1, .name_hash = 1, .step = 0}, 0);
-  for (auto _ : state) benchmark::DoNotOptimize(digest_of(bytes.data(), bytes.size()));
+  for ([[maybe_unused]] auto _ : state)
+    benchmark::DoNotOptimize(digest_of(bytes.data(), bytes.size()));
   state.SetBytesProcessed(state.iterations() * state.range(0));
 }
 BENCHMARK(digest_memory)->Arg(4096)->Arg(1 << 20)->Arg(64 << 20);
@@ -19,7 +20,8 @@ BENCHMARK(digest_memory)->Arg(4096)->Arg(1 << 20)->Arg(64 << 20);
 void fill_memory(benchmark::State& state) {
   std::vector<std::byte> bytes(8 << 20);
   const Tensor tensor{Dtype::kBf16, {bytes.size() / 2}, bytes.data()};
-  for (auto _ : state) fill_host(tensor, {.seed = 1, .name_hash = 1, .step = 0}, 0);
+  for ([[maybe_unused]] auto _ : state)
+    fill_host(tensor, {.seed = 1, .name_hash = 1, .step = 0}, 0);
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(bytes.size()));
 }
 BENCHMARK(fill_memory);

@@ -9,12 +9,12 @@
 namespace savegate::reference {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
 
-Json json_of(const std::vector<FileRecord>& records) {
-  Json json = Json::array();
+OrderedJson json_of(const std::vector<FileRecord>& records) {
+  OrderedJson json = OrderedJson::array();
   for (const FileRecord& file : records) {
     json.push_back({{"name", file.name}, {"size", file.size}, {"digest", file.digest}});
   }
@@ -22,9 +22,9 @@ Json json_of(const std::vector<FileRecord>& records) {
 }
 
 // Throws what the library throws.
-std::vector<FileRecord> records_of(const Json& json) {
+std::vector<FileRecord> records_of(const OrderedJson& json) {
   std::vector<FileRecord> records;
-  for (const Json& file : json) {
+  for (const OrderedJson& file : json) {
     records.push_back({file.at("name").get<std::string>(), file.at("size").get<std::uint64_t>(),
                        file.at("digest").get<std::string>()});
   }
@@ -62,20 +62,20 @@ const FileRecord* Marker::find(const std::string& name) const {
 
 std::string print_marker(const Marker& marker) {
   const Contract& contract = marker.contract;
-  const Json json = {{"format", kFormat},
-                     {"step", marker.step},
-                     {"world", marker.world},
-                     {"contract",
-                      {{"code", contract.code},
-                       {"data", contract.data},
-                       {"recipe", contract.recipe},
-                       {"total_steps", contract.total_steps}}},
-                     {"files", json_of(marker.files)}};
+  const OrderedJson json = {{"format", kFormat},
+                            {"step", marker.step},
+                            {"world", marker.world},
+                            {"contract",
+                             {{"code", contract.code},
+                              {"data", contract.data},
+                              {"recipe", contract.recipe},
+                              {"total_steps", contract.total_steps}}},
+                            {"files", json_of(marker.files)}};
   return json.dump(1) + "\n";
 }
 
 Result<Marker> parse_marker(const std::string& text, const std::string& path) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const OrderedJson json = OrderedJson::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) return fail(invalid("the marker is no JSON", path));
   // The library throws where a key is missing or of another type; nothing of that leaves here.
   try {
@@ -87,14 +87,14 @@ Result<Marker> parse_marker(const std::string& text, const std::string& path) {
     Marker marker;
     marker.step = json.at("step").get<std::int64_t>();
     marker.world = json.at("world").get<int>();
-    const Json& contract = json.at("contract");
+    const OrderedJson& contract = json.at("contract");
     contract.at("code").get_to(marker.contract.code);
     contract.at("data").get_to(marker.contract.data);
     contract.at("recipe").get_to(marker.contract.recipe);
     contract.at("total_steps").get_to(marker.contract.total_steps);
     marker.files = records_of(json.at("files"));
     return marker;
-  } catch (const Json::exception& error) {
+  } catch (const OrderedJson::exception& error) {
     return fail(invalid(std::string("the marker is malformed: ") + error.what(), path));
   }
 }
@@ -105,10 +105,10 @@ std::string print_records(const std::vector<FileRecord>& records) {
 
 Result<std::vector<FileRecord>> parse_records(const std::string& text) {
   if (text.empty()) return std::vector<FileRecord>();
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const OrderedJson json = OrderedJson::parse(text, nullptr, /*allow_exceptions=*/false);
   try {
     return records_of(json);
-  } catch (const Json::exception& error) {
+  } catch (const OrderedJson::exception& error) {
     return fail(internal_error(std::string("file records: ") + error.what()));
   }
 }
