@@ -251,7 +251,7 @@ void ArmedPlan::forget_late_errors(FileId file) {
 
 void ArmedPlan::charge(const Operation& operation, const std::vector<std::uint32_t>& budgets,
                        Verdict& verdict) {
-  const std::uint64_t bytes = verdict.bytes_to_charge();
+  const std::uint64_t bytes = operation.takes_space ? verdict.bytes_to_charge() : 0;
   if (bytes == 0) return;
   for (const std::uint32_t index : budgets) budget_counts_[index].candidates.fetch_add(1);
   const Accounts::Grant grant =

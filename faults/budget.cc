@@ -85,6 +85,30 @@ void Budget::shrink(FileId file, std::uint64_t size) {
   if (blocks.empty()) files_.erase(found);
 }
 
+void Budget::punch(FileId file, std::uint64_t from, std::uint64_t to) {
+  const auto found = files_.find(file);
+  if (found == files_.end()) return;
+  Blocks& blocks = found->second;
+  const std::uint64_t first = block_end(from);
+  const std::uint64_t end = to / spec_.block;
+  auto at = blocks.upper_bound(first);
+  if (at != blocks.begin()) --at;
+  while (at != blocks.end() && at->first < end) {
+    const auto [begin, until] = *at;
+    const std::uint64_t hole_begin = std::max(begin, first);
+    const std::uint64_t hole_end = std::min(until, end);
+    if (hole_begin >= hole_end) {
+      ++at;
+      continue;
+    }
+    used_ -= hole_end - hole_begin;
+    at = blocks.erase(at);
+    if (begin < hole_begin) blocks.emplace_hint(at, begin, hole_begin);
+    if (hole_end < until) blocks.emplace_hint(at, hole_end, until);
+  }
+  if (blocks.empty()) files_.erase(found);
+}
+
 void Budget::release(FileId file) { shrink(file, 0); }
 
 Accounts::Accounts(const std::vector<BudgetSpec>& specs) {
@@ -114,6 +138,11 @@ void Accounts::adopt(const std::vector<std::uint32_t>& budgets, FileId file, std
 void Accounts::shrink(FileId file, std::uint64_t size) {
   const std::lock_guard lock(mutex_);
   for (Budget& budget : budgets_) budget.shrink(file, size);
+}
+
+void Accounts::punch(FileId file, std::uint64_t from, std::uint64_t to) {
+  const std::lock_guard lock(mutex_);
+  for (Budget& budget : budgets_) budget.punch(file, from, to);
 }
 
 void Accounts::release(FileId file) { shrink(file, 0); }

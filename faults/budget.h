@@ -2,9 +2,10 @@
 //
 // A Budget charges blocks as a real file system does, not bytes written: a block of a file is
 // charged when it is first written, so that filling a hole charges and rewriting does not.
-// Truncating gives back what lies behind the new end; the rest comes back when the last name and
-// the last open handle of the file are gone. The write that meets the limit goes partly in (short),
-// the next one fails. A limit that is no multiple of the block is rounded down to one.
+// Truncating gives back what lies behind the new end, punching what lies in the hole; the rest
+// comes back when the last name and the last open handle of the file are gone. The write that meets
+// the limit goes partly in (short), the next one fails. A limit that is no multiple of the block is
+// rounded down to one.
 //
 //   Budget quota({.name = "quota", .limit = 1 << 30, .error = ENOSPC});
 //   std::uint64_t granted = quota.charge(file, /*from=*/0, /*to=*/4 << 20);   // bytes that fit
@@ -36,7 +37,8 @@ class Budget {
   // A file that was there before: charged whole, even beyond the limit.
   void adopt(FileId file, std::uint64_t size);
   void shrink(FileId file, std::uint64_t size);  // truncate; a growing one changes nothing
-  void release(FileId file);                     // last name and last handle are gone
+  void punch(FileId file, std::uint64_t from, std::uint64_t to);  // blocks that lie in it whole
+  void release(FileId file);  // last name and last handle are gone
 
   std::uint64_t limit() const { return blocks_ * spec_.block; }  // bytes
   std::uint64_t free() const;                                    // bytes
@@ -69,6 +71,7 @@ class Accounts {
                std::uint64_t to, bool whole);
   void adopt(const std::vector<std::uint32_t>& budgets, FileId file, std::uint64_t size);
   void shrink(FileId file, std::uint64_t size);
+  void punch(FileId file, std::uint64_t from, std::uint64_t to);
   void release(FileId file);
 
   struct Space {

@@ -63,6 +63,15 @@ TEST(BudgetTest, TruncatingGivesBackWhatLiesBehindTheNewEnd) {
 }
 
 // A file that is unlinked while open still holds its blocks: space comes back at the last close.
+TEST(BudgetTest, PunchingAHoleGivesBackTheBlocksThatLieInItWhole) {
+  Budget budget = budget_of(16 * kKiB);
+  budget.charge(kFileA, 0, 16 * kKiB);
+  budget.punch(kFileA, 1, 12 * kKiB + 1);
+  EXPECT_EQ(budget.free(), 8 * kKiB);
+  EXPECT_EQ(budget.charge(kFileA, 0, 4 * kKiB), 4 * kKiB);
+  EXPECT_EQ(budget.free(), 8 * kKiB);
+}
+
 TEST(BudgetTest, UnlinkedOpenFileKeepsItsChargeUntilItIsReleased) {
   Budget budget = budget_of(8 * kKiB);
   EXPECT_EQ(budget.charge(kFileA, 0, 8 * kKiB), 8 * kKiB);
@@ -94,6 +103,12 @@ TEST(BudgetTest, AgreesWithASetOfBlocks) {
     const FileId file = random() % 3;
     const std::uint64_t from = random() % 300;
     if (random() % 8 == 0) {
+      const std::uint64_t to = from + random() % 120;
+      budget.punch(file, from, to);
+      std::erase_if(charged, [&](const auto& block) {
+        return block.first == file && block.second * 10 >= from && (block.second + 1) * 10 <= to;
+      });
+    } else if (random() % 8 == 0) {
       budget.shrink(file, from);
       const std::uint64_t end = (from + 9) / 10;
       std::erase_if(charged,

@@ -82,6 +82,10 @@ void Injector::truncated(FileId file, std::uint64_t size) {
   impl_->armed_now()->accounts().shrink(file, size);
 }
 
+void Injector::punched(FileId file, std::uint64_t from, std::uint64_t to) {
+  impl_->armed_now()->accounts().punch(file, from, to);
+}
+
 void Injector::released(FileId file) {
   const std::shared_ptr<ArmedPlan> armed = impl_->armed_now();
   armed->accounts().release(file);

@@ -101,6 +101,7 @@ class Injector {
   // Accounts of the budgets. adopt(): a file that was there when the mount began.
   void adopt(FileId file, std::string_view path, std::uint64_t size);
   void truncated(FileId file, std::uint64_t size);
+  void punched(FileId file, std::uint64_t from, std::uint64_t to);
   // The last name is gone: nothing is given back while the file is open.
   void unlinked(FileId) {}
   void released(FileId file);  // last name and last handle are gone

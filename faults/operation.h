@@ -96,6 +96,7 @@ struct Operation {
   std::uint64_t offset = 0;     // bytes
   std::uint64_t length = 0;     // bytes asked
   std::uint64_t file_size = 0;  // bytes before the operation (data operations)
+  bool takes_space = true;      // not where it punches a hole
 };
 
 }  // namespace savegate::faults
