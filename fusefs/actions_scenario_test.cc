@@ -215,6 +215,19 @@ TEST_F(ActionsTest, SpaceComesBackWhenTheLastHandleOfAnUnlinkedFileCloses) {
   ::close(other);
 }
 
+TEST_F(ActionsTest, APunchedHoleIsFreeOfChargeAndGivesSpaceBack) {
+  if (!arm("[[budget]]\nname = \"b\"\nlimit = \"16KiB\"\n")) GTEST_SKIP() << mounted_->why_not();
+  open("file");
+  const std::string bytes(16'384, 'x');
+  ASSERT_EQ(::write(fd_, bytes.data(), bytes.size()), 16'384);
+  constexpr int kPunch = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+  EXPECT_EQ(::fallocate(fd_, kPunch, 40'960, 4'096), 0) << "a hole behind the end takes no space";
+  EXPECT_EQ(::pwrite(fd_, "y", 1, 16'384), -1);
+  EXPECT_EQ(errno, ENOSPC);
+  EXPECT_EQ(::fallocate(fd_, kPunch, 4'096, 4'096), 0);
+  EXPECT_EQ(::pwrite(fd_, "y", 1, 16'384), 1);
+}
+
 TEST_F(ActionsTest, FilesThatWereThereBeforeCountToo) {
   if (!arm("")) GTEST_SKIP() << mounted_->why_not();
   write_all(mounted_->backing("before"), std::string(65536, 'b'));

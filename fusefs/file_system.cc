@@ -27,6 +27,14 @@ constexpr std::array<Op, 2> kUnseen = {Op::kLock, Op::kAccess};
 
 std::string descriptor_path(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
 
+void WriterRights::drop_setid(const Node& node) const {
+  struct stat now {};
+  if (privileged_ || ::fstat(node.fd, &now) != 0 || !S_ISREG(now.st_mode)) return;
+  mode_t dropped = now.st_mode & S_ISUID;
+  if ((now.st_mode & S_IXGRP) != 0) dropped |= now.st_mode & S_ISGID;
+  if (dropped != 0) ::chmod(descriptor_path(node.fd).c_str(), now.st_mode & 07777 & ~dropped);
+}
+
 int open_backing(int folder_fd, const char* path, int flags, mode_t mode) {
   const int fd = ::openat(folder_fd, path, (flags & ~O_APPEND) | O_CLOEXEC, mode);
   if (fd >= 0 && (flags & O_DIRECT) != 0) {

@@ -169,7 +169,8 @@ void Flow::run_watched(const Request& request, const faults::FileRules* rules, E
                           .file = request.file,
                           .offset = request.offset,
                           .length = request.length,
-                          .file_size = sized ? static_cast<std::uint64_t>(attributes.st_size) : 0});
+                          .file_size = sized ? static_cast<std::uint64_t>(attributes.st_size) : 0,
+                          .takes_space = request.takes_space});
   }
   start(pending);
 }

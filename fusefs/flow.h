@@ -43,6 +43,7 @@ struct Request {
   std::uint32_t flags = 0;
   std::string_view payload = {};  // bytes to be written
   int size_fd = -1;               // whose size is the file's before the operation
+  bool takes_space = true;        // not where it punches a hole
 };
 
 // What execute() may do.

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 
@@ -103,21 +104,21 @@ void InodeTable::rename_locked(Node& node, const NodePtr& parent, const std::str
 }
 
 std::string InodeTable::path(const Node& node, std::string_view name) const {
-  std::string_view parts[256];
-  std::size_t count = 0;
-  if (!name.empty()) parts[count++] = name;
-  std::shared_lock lock(mutex_);
-  for (const Node* at = &node; at->parent != nullptr && count < 256; at = at->parent.get()) {
-    parts[count++] = at->name;
-  }
-  std::size_t length = count;
-  for (std::size_t i = 0; i < count; i++) length += parts[i].size();
   std::string path;
-  path.reserve(length);
-  for (std::size_t i = count; i-- > 0;) {
-    if (!path.empty()) path += '/';
-    path += parts[i];
+  std::shared_lock lock(mutex_);
+  std::size_t length = name.size();
+  for (const Node* at = &node; at->parent != nullptr; at = at->parent.get()) {
+    length += at->name.size() + 1;
   }
+  if (name.empty() && length > 0) length--;
+  path.resize(length, '/');
+  std::size_t end = length;  // filled from the last component to the first
+  const auto put = [&path, &end](std::string_view part) {
+    path.replace(end - part.size(), part.size(), part);
+    end -= std::min(end, part.size() + 1);
+  };
+  if (!name.empty()) put(name);
+  for (const Node* at = &node; at->parent != nullptr; at = at->parent.get()) put(at->name);
   return path;
 }
 

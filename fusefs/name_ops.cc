@@ -24,7 +24,14 @@ struct Owner {
     struct stat folder {};
     if (::fstat(parent.fd, &folder) != 0) return errno;
     const gid_t group = (folder.st_mode & S_ISGID) != 0 ? static_cast<gid_t>(-1) : gid;
-    return ::fchownat(parent.fd, name, uid, group, AT_SYMLINK_NOFOLLOW) == 0 ? 0 : errno;
+    struct stat made {};
+    if (::fstatat(parent.fd, name, &made, AT_SYMLINK_NOFOLLOW) != 0 ||
+        ::fchownat(parent.fd, name, uid, group, AT_SYMLINK_NOFOLLOW) != 0) {
+      return errno;
+    }
+    // A change of owner drops these bits; what was made with them keeps them.
+    if (S_ISLNK(made.st_mode) || (made.st_mode & (S_ISUID | S_ISGID)) == 0) return 0;
+    return ::fchmodat(parent.fd, name, made.st_mode & 07777, 0) == 0 ? 0 : errno;
   }
 
   uid_t uid;

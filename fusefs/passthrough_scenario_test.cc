@@ -143,7 +143,7 @@ TEST_F(PassthroughTest, DirectIoWorks) {
 }
 
 TEST_F(PassthroughTest, AllOfABigDirectoryIsListedOnce) {
-  constexpr int kEntries = 20'000;
+  constexpr int kEntries = 100'000;
   std::filesystem::create_directory(mounted_.backing("big"));
   for (int i = 0; i < kEntries; i++) {
     const auto name = mounted_.backing(fmt::format("big/entry-{}", i));
@@ -235,21 +235,6 @@ TEST_F(PassthroughTest, AttributesAreSet) {
   EXPECT_EQ(attributes.st_size, 2);
   EXPECT_EQ(attributes.st_mtim.tv_sec, 200);
   EXPECT_EQ(attributes.st_mtim.tv_nsec, 7);
-}
-
-TEST_F(PassthroughTest, WhatAnotherUserMakesIsHisOwn) {
-  ::chmod(mounted_.backing().c_str(), 0777);
-  Child user = Child::fork([this] {
-    if (::setgid(4321) != 0 || ::setuid(1234) != 0) return 1;
-    ::umask(022);
-    return ::mkdir(mounted_.path("his").c_str(), 0777) == 0 ? 0 : errno;
-  });
-  EXPECT_EQ(user.wait(), 0);
-  struct stat attributes {};
-  ASSERT_EQ(::stat(mounted_.backing("his").c_str(), &attributes), 0);
-  EXPECT_EQ(attributes.st_uid, 1234u);
-  EXPECT_EQ(attributes.st_gid, 4321u);
-  EXPECT_EQ(attributes.st_mode & 0777, 0755u);
 }
 
 TEST_F(PassthroughTest, LinksAndSpecialFilesAreMade) {

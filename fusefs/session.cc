@@ -40,7 +40,7 @@ void negotiate(void*, fuse_conn_info* connection) {
       FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
   connection->want |= connection->capable &
                       static_cast<unsigned>(FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_PARALLEL_DIROPS |
-                                            FUSE_CAP_AUTO_INVAL_DATA);
+                                            FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_HANDLE_KILLPRIV);
 }
 
 Session::Session(fuse_session* session, std::string mount_point, bool by_helper)
