@@ -112,8 +112,9 @@ void read_items(JsonFields& fields, Event& event) {
 void read_samples(JsonFields& fields, Event& event) {
   for (const Json& range : fields.array("samples", Need::kOptional)) {
     if (!range.is_array() || range.size() != 2 || !range[0].is_number_integer() ||
-        !range[1].is_number_integer()) {
-      return fields.wrong("samples", "array of [first, last] pairs");
+        !range[1].is_number_integer() ||
+        range[0].get<std::int64_t>() > range[1].get<std::int64_t>()) {
+      return fields.wrong("samples", "array of [first, last] pairs, first not after last");
     }
     event.samples.emplace_back(range[0].get<std::int64_t>(), range[1].get<std::int64_t>());
   }

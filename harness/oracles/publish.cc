@@ -49,6 +49,7 @@ void PublishedFiles::replay(const TraceRecord& record) {
     case Op::kSymlink: {
       TracedFile* file = new_file(record.path);
       file->named = &record;
+      file->link = true;
       published(record.path, record, file, /*in_place=*/false);
       break;
     }

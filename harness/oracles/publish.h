@@ -20,6 +20,7 @@ struct TracedFile {
   std::vector<const faults::TraceRecord*> writes;  // anything that changed its bytes or size
   std::vector<const faults::TraceRecord*> syncs;   // fsync that reported success
   bool synchronous = false;                        // opened with O_SYNC or O_DSYNC
+  bool link = false;                               // symbolic: its target comes with its name
   const faults::TraceRecord* named = nullptr;      // what gave it its newest name in its directory
 };
 

@@ -125,7 +125,7 @@ class OrderJudge {
       }
       return;
     }
-    if (file.synchronous || record.op == faults::Op::kSymlink) return;
+    if (file.synchronous || file.link) return;
     std::uint64_t last_write = 0;
     for (const TraceRecord* write : file.writes) last_write = std::max(last_write, write->end_seq);
     const bool synced = std::any_of(file.syncs.begin(), file.syncs.end(), [&](const auto* sync) {

@@ -89,6 +89,17 @@ TEST(PublishOrderTest, APointerWhoseDirectoryIsNeverSyncedFails) {
   EXPECT_EQ(verdict.outcome, Outcome::kFail);
 }
 
+TEST(PublishOrderTest, ALinkAsPointerHasNoBytesToSync) {
+  const auto verdict = publish_order(saved_with([](JobBuilder& job) {
+    job.write_files(1);
+    job.publish_marker(1);
+    job.operation(0, faults::Op::kSymlink, "latest.tmp");
+    job.operation(0, faults::Op::kRename, "latest.tmp", "latest");
+    job.sync_directory(0, "");
+  }));
+  EXPECT_EQ(verdict.outcome, Outcome::kPass) << verdict.summary;
+}
+
 TEST(PublishOrderTest, ARenamedDirectoryPublishesItsFiles) {
   const auto verdict = publish_order(saved_with([](JobBuilder& job) {
     for (const char* name : {"shard-0", "shard-1", "marker"}) {

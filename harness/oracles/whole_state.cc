@@ -81,28 +81,30 @@ class Lineage {
   }
 
   void check(Lines& lines) const {
-    std::map<std::int64_t, std::int64_t> consumed;  // sample → step
-    for (const auto& [key, update] : updates_) {
-      for (const auto& [first, last] : update.event->samples) {
-        for (std::int64_t sample = first; sample <= last; ++sample) {
-          const auto [known, is_new] = consumed.emplace(sample, key.second);
-          if (is_new || known->second == key.second) continue;  // replicas consume the same ones
-          lines.push_back(fmt::format("{}: sample {} was consumed at step {} already",
-                                      quote(*update.life, key.first, *update.event), sample,
-                                      known->second));
-          return;
-        }
+    std::vector<Range> ranges = consumed();
+    // The reach of the ranges so far, and apart from it that of steps other than its own: two ranks
+    // of one step may consume the same samples, two steps may not.
+    const Range* reach = nullptr;
+    const Range* of_another_step = nullptr;
+    for (const Range& range : ranges) {
+      const Range* before = reach != nullptr && reach->step == range.step ? of_another_step : reach;
+      if (before != nullptr && before->last >= range.first) {
+        const Range& later = before->step < range.step ? range : *before;
+        lines.push_back(fmt::format("{}: sample {} was consumed at step {} already",
+                                    quote(*later.update.life, later.rank, *later.update.event),
+                                    range.first, std::min(before->step, range.step)));
+        return;
+      }
+      if (reach != nullptr && range.first > reach->last && range.first - 1 > reach->last) {
+        lines.push_back(
+            fmt::format("sample {} was never consumed, later ones were", reach->last + 1));
+        return;
+      }
+      if (reach == nullptr || range.last > reach->last) {
+        if (reach != nullptr && reach->step != range.step) of_another_step = reach;
+        reach = &range;
       }
     }
-    if (consumed.empty()) return;
-    const auto expected = consumed.rbegin()->first - consumed.begin()->first + 1;
-    if (expected == static_cast<std::int64_t>(consumed.size())) return;
-    std::int64_t next = consumed.begin()->first;
-    for (const auto& [sample, step] : consumed) {
-      if (sample != next) break;
-      ++next;
-    }
-    lines.push_back(fmt::format("sample {} was never consumed, later ones were", next));
   }
 
   std::size_t samples() const {
@@ -116,6 +118,27 @@ class Lineage {
     const Life* life;
     const Event* event;
   };
+
+  struct Range {
+    std::int64_t first;
+    std::int64_t last;
+    std::int64_t step;
+    int rank;
+    Update update;
+  };
+
+  // By their first sample.
+  std::vector<Range> consumed() const {
+    std::vector<Range> ranges;
+    for (const auto& [key, update] : updates_) {
+      for (const auto& [first, last] : update.event->samples) {
+        if (first <= last) ranges.push_back({first, last, key.second, key.first, update});
+      }
+    }
+    std::stable_sort(ranges.begin(), ranges.end(),
+                     [](const Range& a, const Range& b) { return a.first < b.first; });
+    return ranges;
+  }
 
   // The last step that every rank tells of: beyond it a killed rank's samples are not on record.
   static std::int64_t reached_by_all(const Life& life) {
