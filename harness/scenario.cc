@@ -1,6 +1,7 @@
 #include "harness/scenario.h"
 
 #include <array>
+#include <charconv>
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -87,8 +88,23 @@ faults::Amount read_amount(TomlReader& table, std::string_view key) {
 // "save 3" and the like: what SAVEGATE_UNTIL and `resumed` may say.
 bool is_save_point(std::string_view text) {
   constexpr std::string_view kPrefix = "save ";
-  return text.starts_with(kPrefix) && text.size() > kPrefix.size() &&
-         text.find_first_not_of("0123456789", kPrefix.size()) == std::string_view::npos;
+  if (!text.starts_with(kPrefix)) return false;
+  text.remove_prefix(kPrefix.size());
+  int number = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+  return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() && number > 0;
+}
+
+// A name is part of a folder's name and of command lines.
+std::string read_name(TomlReader& table) {
+  std::string name = table.required_string("name");
+  if (table.has("name") &&
+      (name.empty() || name.front() == '.' ||
+       name.find_first_not_of(
+           "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") !=
+           std::string::npos))
+    table.error_at("name", "`" + name + "` is no name: use letters, digits, `-`, `_` and `.`");
+  return name;
 }
 
 Expect read_expect(TomlReader& table) {
@@ -127,6 +143,7 @@ LifeSpec read_life(TomlReader& table, std::uint64_t seed) {
   life.plan = faults::read_plan(table, "rules", "budgets");
   life.plan.seed = seed;
   for (auto& [name, value] : table.string_map("env")) life.env[name] = value;
+  life.change = table.string("change");
   for (TomlReader& tamper : table.tables("tamper")) life.tamper.push_back(read_tamper(tamper));
   if (auto expect = table.table("expect")) life.expect = read_expect(*expect);
   life.no_progress_ns = read_duration(table, "no_progress", life.no_progress_ns);
@@ -164,7 +181,7 @@ Generator read_generator(TomlReader& table) {
 Scenario read_scenario(TomlReader& table, const Suite& suite, int world, std::uint64_t seed) {
   Scenario scenario;
   scenario.suite = suite.name;
-  scenario.name = table.required_string("name");
+  scenario.name = read_name(table);
   scenario.source = table.where();
   scenario.summary = table.required_string("summary");
   scenario.requirements = table.strings("requirements");
@@ -205,7 +222,7 @@ Result<Suite> parse_suite(std::string_view toml, std::string_view source_name) {
   SAVEGATE_TRY(faults::TomlDocument document, faults::parse_toml(toml, source_name));
   TomlReader root = document.root();
   Suite suite;
-  suite.name = root.required_string("name");
+  suite.name = read_name(root);
   suite.summary = root.required_string("summary");
   const int world = static_cast<int>(root.integer("world", 2, 1, 4096));
   const auto seed = static_cast<std::uint64_t>(root.integer("seed", 1, 0, INT64_MAX));

@@ -53,7 +53,8 @@ struct LifeSpec {
   std::string until;                       // "save 2"
   faults::Plan plan;                       // rules and budgets of this life
   std::map<std::string, std::string> env;  // added to the ranks' environment
-  std::vector<Tamper> tamper;              // done before the launch
+  std::string change;  // "data": what the subject is told to have changed (Subject::changes)
+  std::vector<Tamper> tamper;  // done before the launch
   Expect expect;
   std::uint64_t no_progress_ns = 30'000'000'000;  // from the last progress of any rank
 };

@@ -53,6 +53,7 @@ json to_json(const LifeSpec& life) {
   return {{"until", life.until},
           {"plan", faults::print_plan(life.plan)},
           {"env", life.env},
+          {"change", life.change},
           {"tamper", tampers},
           {"no_progress_ns", life.no_progress_ns},
           {"expect",
@@ -68,6 +69,7 @@ Result<LifeSpec> life_from(const json& object) {
   SAVEGATE_TRY(life.plan,
                faults::parse_plan(object.at("plan").get<std::string>(), "scenario.json plan"));
   life.env = object.at("env").get<std::map<std::string, std::string>>();
+  life.change = object.value("change", "");
   for (const json& tamper : object.at("tamper")) life.tamper.push_back(tamper_from(tamper));
   life.no_progress_ns = object.at("no_progress_ns");
   const json& expect = object.at("expect");
@@ -111,7 +113,7 @@ Result<Scenario> scenario_from_json(std::string_view text) {
     scenario.source = object.at("source");
     scenario.point = object.at("point");
     return scenario;
-  } catch (const json::exception& error) {
+  } catch (const std::exception& error) {  // of the JSON library, or a number that is none
     return fail(invalid(std::string("scenario.json: ") + error.what()));
   }
 }

@@ -13,6 +13,7 @@ Subject bare_subject(const std::vector<std::string>& command) {
   Subject subject;
   subject.name = std::filesystem::path(command.front()).filename().string();
   subject.summary = "a command without a subject.toml";
+  subject.events = false;
   for (const std::string& word : command) {
     std::string escaped;  // the words are the user's own, braces and all
     for (char c : word) escaped += c == '{' ? "{{" : std::string(1, c);
@@ -21,7 +22,7 @@ Subject bare_subject(const std::vector<std::string>& command) {
   // The escapes of JSON's strings are those of TOML's.
   subject.toml = "name = " + nlohmann::json(subject.name).dump() +
                  "\nsummary = " + nlohmann::json(subject.summary).dump() +
-                 "\ncommand = " + nlohmann::json(subject.command).dump() + "\n";
+                 "\ncommand = " + nlohmann::json(subject.command).dump() + "\nevents = false\n";
   return subject;
 }
 
@@ -57,6 +58,12 @@ Result<Subject> load_subject(const std::string& toml_path) {
     subject.claims.fallback = claims->boolean("fallback", false);
   }
   for (auto& [name, value] : root.string_map("variables")) subject.variables[name] = value;
+  for (auto& [name, value] : root.string_map("changes")) {
+    if (value.find('=') == std::string::npos || value.starts_with('='))
+      root.error_at("changes", "`" + value + "` is not \"NAME=value\"");
+    subject.changes[name] = value;
+  }
+  subject.events = root.boolean("events", true);
   if (auto needs = root.table("needs")) {
     subject.needs_python = needs->strings("python");
     subject.needs_gpu = needs->boolean("gpu", false);

@@ -34,6 +34,9 @@ struct Subject {
   int shards_per_rank = 1;
   Claims claims;
   std::map<std::string, std::string> variables;  // defaults, e.g. state = "8MiB"
+  // "data" → "NAME=value": the environment variable with which it believes its data changed.
+  std::map<std::string, std::string> changes;
+  bool events = true;  // false: a black box, which need not write any
   std::vector<std::string> needs_python;
   bool needs_gpu = false;
 };

@@ -113,6 +113,19 @@ TEST(SuitesTest, ASavePointMustHaveItsForm) {
   EXPECT_THAT(error_of(with(std::string(kGood), "\"save 2\"", "\"2\"")), HasSubstr("save N"));
 }
 
+TEST(SuitesTest, ASavePointThatNoLifeCanReachIsRefused) {
+  for (const char* until : {"save 0", "save -1", "save 99999999999999999999"})
+    EXPECT_THAT(error_of(with(std::string(kGood), "\"save 2\"", std::string("\"") + until + "\"")),
+                HasSubstr("is not \"save N\""));
+}
+
+TEST(SuitesTest, ANameThatIsNoFoldersNameIsRefused) {
+  for (const char* name : {"", "../evil", ".hidden", "two words"})
+    EXPECT_THAT(error_of(with(std::string(kGood), "name = \"one\"",
+                              std::string("name = \"") + name + "\"")),
+                HasSubstr("is no name"));
+}
+
 TEST(SuitesTest, ASwapNeedsTheOtherFile) {
   EXPECT_THAT(error_of(with(std::string(kGood), ", other_rank = 1", "")), HasSubstr("other_rank"));
 }

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "harness/applicable.h"
 #include "harness/evidence.h"
 #include "harness/run/files.h"
 #include "harness/run/interrupt.h"
@@ -75,8 +76,9 @@ Result<void> write_inputs(const std::string& folder, const Scenario& scenario,
 
 }  // namespace
 
-Result<std::string> run_scenario(const Scenario& scenario, const Subject& subject,
+Result<std::string> run_scenario(const Scenario& asked, const Subject& subject,
                                  const RunOptions& options) {
+  const Scenario scenario = resolved_for(asked, subject);
   SAVEGATE_TRY(const std::string folder,
                make_new_directory(options.store_directory, scenario.name));
   SAVEGATE_TRY(const std::string backing, make_backing(options.backing, folder));

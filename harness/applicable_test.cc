@@ -1,0 +1,60 @@
+#include "harness/applicable.h"
+
+#include <gtest/gtest.h>
+
+namespace savegate::harness {
+namespace {
+
+Scenario scenario_with(const LifeSpec& life) {
+  Scenario scenario;
+  scenario.suite = "tests";
+  scenario.name = "one";
+  scenario.requirements = {"C7"};
+  scenario.lives = {life};
+  return scenario;
+}
+
+Subject subject_with_shards() {
+  Subject subject;
+  subject.layout.shard = {"shard-*"};
+  return subject;
+}
+
+TEST(ApplicableTest, AFileThatTheLayoutDoesNotNameCannotBeTamperedWith) {
+  LifeSpec life;
+  life.tamper = {{.role = faults::Role::kPointer, .other_rank = {}, .path = "", .at = {}}};
+  EXPECT_NE(inapplicable(scenario_with(life), subject_with_shards()), "");
+  life.tamper.front().role = faults::Role::kShard;
+  EXPECT_EQ(inapplicable(scenario_with(life), subject_with_shards()), "");
+}
+
+TEST(ApplicableTest, ARuleOnAFileThatTheLayoutDoesNotNameCannotFire) {
+  LifeSpec life;
+  faults::Rule rule;
+  rule.match.role = faults::Role::kMarker;
+  life.plan.rules = {rule};
+  EXPECT_NE(inapplicable(scenario_with(life), subject_with_shards()), "");
+  life.plan.rules.front().required = false;
+  EXPECT_EQ(inapplicable(scenario_with(life), subject_with_shards()), "");
+}
+
+TEST(ApplicableTest, AChangeIsMadeInTheSubjectsOwnTerms) {
+  LifeSpec life;
+  life.change = "data";
+  Subject subject = subject_with_shards();
+  EXPECT_NE(inapplicable(scenario_with(life), subject), "");
+  subject.changes["data"] = "CORPUS=a=b";
+  EXPECT_EQ(inapplicable(scenario_with(life), subject), "");
+  const Scenario resolved = resolved_for(scenario_with(life), subject);
+  EXPECT_EQ(resolved.lives.front().env.at("CORPUS"), "a=b");
+}
+
+TEST(ApplicableTest, AScenarioThatWasNotRunSaysWhy) {
+  const auto result = not_run(scenario_with({}), reports::Outcome::kSkip, "no pointer");
+  EXPECT_EQ(result.outcome, reports::Outcome::kSkip);
+  ASSERT_EQ(result.verdicts.size(), 1U);
+  EXPECT_EQ(result.verdicts.front().summary, "not run: no pointer");
+}
+
+}  // namespace
+}  // namespace savegate::harness
