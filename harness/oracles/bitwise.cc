@@ -61,6 +61,7 @@ Lines judge_checkpoint(const View& view, const Life& life, const Checkpoint& che
 }  // namespace
 
 reports::Verdict bitwise_read_back(const Evidence& evidence) {
+  if (is_black_box(evidence)) return skip("F1", "no events say what was saved");
   const View view(evidence);
   std::size_t checkpoints = 0;
   std::size_t compared = 0;
@@ -81,7 +82,7 @@ reports::Verdict bitwise_read_back(const Evidence& evidence) {
   }
   if (checkpoints == 0) {
     return skip("F1", reader_error.empty() ? "no complete published checkpoint was ever there"
-                                           : fmt::format("not obtained: {}", reader_error));
+                                           : reader_error);
   }
   if (compared == 0) {
     return invalid_evidence(

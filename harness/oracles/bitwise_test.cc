@@ -105,6 +105,22 @@ TEST(CompleteSetTest, AMissingShardFails) {
   EXPECT_EQ(complete_set(job.evidence).outcome, Outcome::kFail);
 }
 
+TEST(CompleteSetTest, ASaveCalledASuccessThatTheReaderRefusesFails) {
+  JobBuilder job = sound_job();
+  EXPECT_EQ(complete_set(job.evidence).outcome, Outcome::kPass);
+  for (Checkpoint& checkpoint : job.at(1).checkpoints) {
+    if (checkpoint.step == 3) checkpoint.complete = false;
+  }
+  EXPECT_EQ(complete_set(job.evidence).outcome, Outcome::kFail);
+}
+
+TEST(CompleteSetTest, ASaveCalledASuccessThatIsNotThereFails) {
+  JobBuilder job = sound_job();
+  std::erase_if(job.at(1).checkpoints,
+                [](const Checkpoint& checkpoint) { return checkpoint.step == 3; });
+  EXPECT_EQ(complete_set(job.evidence).outcome, Outcome::kFail);
+}
+
 TEST(CompleteSetTest, AnEmptyShardFails) {
   JobBuilder job = sound_job();
   for (FileEntry& entry : job.at(1).record.tree_after) {

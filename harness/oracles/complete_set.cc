@@ -45,6 +45,19 @@ void check_shards(const View& view, const SaveGroup& group, Lines& lines) {
   }
 }
 
+// The reader finds complete what every rank called saved, or a newer one that took its place.
+void check_reader(const View& view, const SaveGroup& group, Lines& lines) {
+  const Life& life = *group.life;
+  if (view.evidence().subject.reader.empty() || !life.record.reader_error.empty()) return;
+  std::string found = "is not there";
+  for (const Checkpoint& checkpoint : life.checkpoints) {
+    if (checkpoint.complete && checkpoint.step >= group.step) return;
+    if (checkpoint.step == group.step) found = "is not complete: " + checkpoint.error;
+  }
+  lines.push_back(fmt::format("after life {}: step {} was saved, and for the reader {}",
+                              life.record.number, group.step, found));
+}
+
 void check_leftovers(const View& view, const SaveGroup& group, Lines& lines) {
   const Life& life = *group.life;
   if (!shows(view, life, Outcome::kComplete)) return;
@@ -102,6 +115,7 @@ reports::Verdict complete_set(const Evidence& evidence) {
       return invalid_evidence("F3", "tampering changed no file", life.record.tampered);
     }
     const SaveGroup* group = newest_success(view, life);
+    if (group != nullptr) check_reader(view, *group, lines);
     if (group == nullptr || evidence.subject.layout.shard.empty() ||
         evidence.subject.step_pattern.empty()) {
       continue;

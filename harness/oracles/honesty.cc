@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "harness/oracles/protocol.h"
 #include "harness/oracles/view.h"
 
 namespace savegate::harness {
@@ -56,6 +57,8 @@ void check_life(const Life& life, Lines& lines) {
   for (const EventLog& log : life.events) {
     lines.insert(lines.end(), log.errors.begin(), log.errors.end());
   }
+  const Lines broken = broken_protocol(life);
+  lines.insert(lines.end(), broken.begin(), broken.end());
   for (const std::string& tampered : life.record.tampered) {
     if (tampered.starts_with("not done")) {
       lines.push_back(fmt::format("life {}: tampering {}", life.record.number, tampered));
@@ -78,8 +81,14 @@ std::uint64_t bytes_of(const std::vector<Item>& items) {
 
 // Saves and restores that were to be compared were compared: tensors, bytes, ranks above zero.
 void check_comparisons(const Evidence& evidence, Lines& lines) {
-  if (is_black_box(evidence))
-    return;  // it says nothing of items; the file-level oracles still judge
+  if (is_black_box(evidence)) {
+    // It says nothing of items; the oracles of files and processes still judge.
+    if (evidence.subject.events) {
+      lines.emplace_back(
+          "no rank ever wrote an event (a subject that writes none says so with `events = false`)");
+    }
+    return;
+  }
   bool saved = false;
   std::uint64_t saved_bytes = 0;
   for (const Life& life : evidence.lives) {

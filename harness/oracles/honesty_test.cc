@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <functional>
+
 #include "harness/oracles/evidence_builder.h"
 
 namespace savegate::harness {
@@ -49,6 +52,49 @@ TEST(ExecutedFaultsTest, ABrokenEventLineIsQuoted) {
   const auto verdict = executed_faults(job.evidence);
   EXPECT_EQ(verdict.outcome, Outcome::kInvalid);
   EXPECT_THAT(verdict.evidence, Contains(HasSubstr("`oops`")));
+}
+
+// Each spoils one event of a sound job, which then proves nothing.
+void expect_broken_protocol(const std::function<void(JobBuilder&)>& spoil, const char* said) {
+  JobBuilder job = sound_job();
+  spoil(job);
+  const auto verdict = executed_faults(job.evidence);
+  EXPECT_EQ(verdict.outcome, Outcome::kInvalid);
+  EXPECT_THAT(verdict.evidence, Contains(HasSubstr(said)));
+}
+
+Event& first_of(JobBuilder& job, EventKind kind) {
+  auto& events = job.at(1).events[1].events;
+  return *std::find_if(events.begin(), events.end(),
+                       [&](const Event& event) { return event.kind == kind; });
+}
+
+TEST(ExecutedFaultsTest, AnEventOfAnotherClockIsInvalid) {
+  expect_broken_protocol(
+      [](JobBuilder& job) {
+        first_of(job, EventKind::kSaveBegin).time_ns = 1'800'000'000'000'000'000;
+      },
+      "CLOCK_MONOTONIC");
+}
+
+TEST(ExecutedFaultsTest, AnEventOfAnotherRankIsInvalid) {
+  expect_broken_protocol([](JobBuilder& job) { first_of(job, EventKind::kUpdate).rank = 0; },
+                         "says that it is of rank 0");
+}
+
+TEST(ExecutedFaultsTest, AHelloOfAnotherWorldIsInvalid) {
+  expect_broken_protocol([](JobBuilder& job) { first_of(job, EventKind::kHello).world = 3; },
+                         "speaks of 3 ranks");
+}
+
+TEST(ExecutedFaultsTest, ASaveThatEndsWithoutABeginningIsInvalid) {
+  expect_broken_protocol([](JobBuilder& job) { first_of(job, EventKind::kSaveEnd).step = 7; },
+                         "no save_begin");
+}
+
+TEST(ExecutedFaultsTest, ASaveWithoutItsNumberIsInvalid) {
+  expect_broken_protocol([](JobBuilder& job) { first_of(job, EventKind::kSaveBegin).save.reset(); },
+                         "which save");
 }
 
 TEST(ExecutedFaultsTest, ALifeThatWasNotRunIsInvalid) {

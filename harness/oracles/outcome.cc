@@ -145,16 +145,6 @@ std::string outcome_of(const View& view, const Life& life) {
   return "mixed";
 }
 
-namespace {
-
-bool every_required_rule_fired(const Life& life) {
-  return std::all_of(
-      life.record.rules.begin(), life.record.rules.end(),
-      [](const reports::FiredCount& rule) { return !rule.required || rule.hits > 0; });
-}
-
-}  // namespace
-
 reports::Verdict expected_outcome(const Evidence& evidence) {
   const View view(evidence);
   for (const Life& life : evidence.lives) {
@@ -169,7 +159,7 @@ reports::Verdict expected_outcome(const Evidence& evidence) {
     const std::string seen = fmt::format("life {} was to be {}, and was {}", life.record.number,
                                          outcome_name(expected), outcome_of(view, life));
     // Without the fault nothing was asked of the subject.
-    if (!every_required_rule_fired(life)) return invalid_evidence("expect", seen, lines);
+    if (!was_put_to_the_test(life)) return invalid_evidence("expect", seen, lines);
     return violated("expect", seen, std::move(lines));
   }
   if (evidence.lives.empty()) return invalid_evidence("expect", "no life was run");

@@ -130,6 +130,31 @@ TEST(ExpectedStepTest, AStatedStepIsHeldTo) {
   EXPECT_EQ(expected_step(job.evidence).outcome, Outcome::kFail);
 }
 
+TEST(ExpectedStepTest, AStatedStepIsVoidWithoutTheFaultBeforeIt) {
+  JobBuilder job = sound_job();
+  job.at(1).spec.expect.resumed = {"save 1"};
+  job.at(0).record.rules.push_back({.life = 1, .rule = "late", .required = true, .hits = 0});
+  EXPECT_EQ(expected_step(job.evidence).outcome, Outcome::kPass);
+}
+
+// Two saves succeed after one that failed, in a subject that trains on.
+TEST(ExpectedStepTest, AStatedStepMayBeOvertakenByASubjectThatTrainsOn) {
+  JobBuilder job;
+  job.life("save 3");
+  job.save(1);
+  job.update(2);
+  job.begin_save(2);
+  for (int rank = 0; rank < 2; ++rank) job.end_save_of(rank, 2).ok = false;
+  job.save(3);
+  job.end();
+  job.life("save 4").spec.expect.resumed = {"save 1"};
+  job.save(4);
+  job.end();
+  EXPECT_EQ(expected_step(job.evidence).outcome, Outcome::kFail);
+  job.evidence.subject.on_save_failure = "continue";
+  EXPECT_EQ(expected_step(job.evidence).outcome, Outcome::kPass);
+}
+
 TEST(ExpectedStepTest, AMissingTrackerIsNoStepZero) {
   const JobBuilder fresh = damaged_job("latest", Rank::kFresh, Rank::kFresh);
   EXPECT_EQ(expected_step(fresh.evidence).outcome, Outcome::kFail);

@@ -141,6 +141,25 @@ TEST(WholeStateTest, ASampleLeftOutFails) {
   EXPECT_EQ(whole_state(evidence).outcome, Outcome::kFail);
 }
 
+TEST(WholeStateTest, ARangeOfAsManySamplesAsThereAreNumbersIsJudgedAtOnce) {
+  const auto evidence = spoiled(1, EventKind::kUpdate, [](Event& event) {
+    event.samples = {{event.samples[0].first, INT64_MAX}};
+  });
+  EXPECT_EQ(whole_state(evidence).outcome, Outcome::kPass);
+}
+
+TEST(WholeStateTest, RanksThatConsumeTheSameSamplesInOneStepAreReplicas) {
+  JobBuilder job = sound_job();
+  for (Life& life : job.evidence.lives) {
+    for (EventLog& log : life.events) {
+      for (Event& event : log.events) {
+        if (event.kind == EventKind::kUpdate) event.samples = {{*event.step, *event.step}};
+      }
+    }
+  }
+  EXPECT_EQ(whole_state(job.evidence).outcome, Outcome::kPass);
+}
+
 TEST(WholeStateTest, SamplesOfALostStepMayComeAgain) {
   JobBuilder job;
   job.life("save 2");
@@ -298,6 +317,13 @@ TEST(OutcomeTest, WithoutItsFaultAnotherOutcomeProvesNothing) {
   EXPECT_EQ(expected_outcome(job.evidence).outcome, Outcome::kInvalid);
 }
 
+TEST(OutcomeTest, WithoutItsTamperingAnotherOutcomeProvesNothing) {
+  JobBuilder job = sound_job();
+  job.at(1).spec.expect.outcome = savegate::harness::Outcome::kRefuseTogether;
+  job.at(1).record.tampered.emplace_back("not done: remove: there is no pointer file");
+  EXPECT_EQ(expected_outcome(job.evidence).outcome, Outcome::kInvalid);
+}
+
 TEST(JudgeTest, ASoundJobPassesWithAllItsClaims) {
   JobBuilder job = sound_job();
   job.evidence.scenario.requirements = {"H1", "F1", "F2", "F3", "F6", "C2", "C8", "C12", "R1"};
@@ -313,6 +339,26 @@ TEST(JudgeTest, AClaimThatWasSkippedIsInvalid) {
   JobBuilder job = sound_job();
   job.evidence.scenario.requirements = {"C10"};
   EXPECT_EQ(judge(job.evidence).outcome, Outcome::kInvalid);
+}
+
+TEST(JudgeTest, AClaimThatTheSubjectNeedNotOfferStaysSkipped) {
+  JobBuilder job = sound_job();
+  job.evidence.subject.claims.durable = false;
+  job.evidence.scenario.requirements = {"F6", "C6"};  // nor does it tell of collectives
+  EXPECT_EQ(judge(job.evidence).outcome, Outcome::kPass);
+}
+
+TEST(JudgeTest, ABlackBoxIsJudgedByItsProcesses) {
+  JobBuilder job = sound_job();
+  for (Life& life : job.evidence.lives) {
+    for (EventLog& log : life.events) log.events.clear();
+  }
+  job.evidence.scenario.requirements = {"F2", "C8"};
+  EXPECT_EQ(judge(job.evidence).outcome, Outcome::kInvalid);
+  job.evidence.subject.events = false;
+  EXPECT_EQ(judge(job.evidence).outcome, Outcome::kPass);
+  job.process(0).exit_status = 1;
+  EXPECT_EQ(judge(job.evidence).outcome, Outcome::kFail);
 }
 
 TEST(JudgeTest, AClaimThatNoOracleJudgesIsInvalid) {
