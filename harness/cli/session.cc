@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "faults/trace.h"
+#include "harness/applicable.h"
 #include "harness/cli/report.h"
 #include "harness/evidence.h"
 #include "harness/oracles.h"
@@ -156,6 +157,9 @@ Result<std::vector<Scenario>> Session::expand(const Scenario& scenario, const Su
                               sweep.coverage.known, sweep.scenarios.size()));
   sweep.coverage.tried = 0;  // counted as they are done
   record_.coverage.push_back(sweep.coverage);
+  if (sweep.scenarios.empty())
+    record_.scenarios.push_back(
+        harness::not_run(scenario, Outcome::kInvalid, "the sweep has no point"));
   return std::move(sweep.scenarios);
 }
 
@@ -173,6 +177,13 @@ Result<void> Session::run(const std::vector<Scenario>& scenarios, const Subject&
   };
   for (const Scenario& scenario : scenarios) {
     if (harness::interrupted()) break;
+    if (const std::string reason = harness::inapplicable(scenario, subject); !reason.empty()) {
+      const ScenarioResult result = harness::not_run(scenario, Outcome::kSkip, reason);
+      progress_.print(reports::render_scenario(result, isatty(STDOUT_FILENO) != 0));
+      progress_.print("  " + reason + "\n");
+      record_.scenarios.push_back(result);
+      continue;
+    }
     if (scenario.generator) SAVEGATE_CHECK(run_collected());
     SAVEGATE_TRY(std::vector<Scenario> points, expand(scenario, subject));
     for (Scenario& point : points) jobs.push_back({std::move(point), subject});
