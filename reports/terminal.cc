@@ -94,7 +94,8 @@ std::string render_verdict(const Verdict& verdict, const TerminalOptions& option
                      rule == options.rules.end() ? "" : ": " + rule->second);
   out += "    seen: " + verdict.summary + "\n";
   const std::size_t shown = std::min(verdict.evidence.size(), kEvidenceShown);
-  for (std::size_t i = 0; i < shown; ++i) out += "      " + verdict.evidence[i] + "\n";
+  for (std::size_t i = 0; i < shown; ++i)
+    if (verdict.evidence[i] != verdict.summary) out += "      " + verdict.evidence[i] + "\n";
   if (shown < verdict.evidence.size()) {
     out +=
         fmt::format("      … and {} more lines in result.json\n", verdict.evidence.size() - shown);
@@ -150,11 +151,14 @@ std::string render_scenario(const ScenarioResult& result, bool colour) {
 std::string render_failure(const ScenarioResult& result, const TerminalOptions& options) {
   std::string out = render_scenario(result, options.colour);
   if (!result.summary.empty()) out += "  " + result.summary + "\n";
-  for (const Outcome outcome : {Outcome::kFail, Outcome::kInvalid}) {
-    for (const Verdict& verdict : result.verdicts) {
-      if (verdict.outcome == outcome) out += render_verdict(verdict, options);
-    }
+  // What failed explains what could not be judged: those are named only.
+  std::string invalid;
+  for (const Verdict& verdict : result.verdicts) {
+    if (verdict.outcome == Outcome::kInvalid) invalid += " " + verdict.requirement;
+    if (verdict.outcome == result.outcome) out += render_verdict(verdict, options);
   }
+  if (result.outcome == Outcome::kFail && !invalid.empty())
+    out += fmt::format("  INVALID{}: not judged, see result.json\n", invalid);
   std::string where = options.store;
   if (!where.empty() && !result.directory.empty()) where += "/";
   where += result.directory;

@@ -103,7 +103,7 @@ TEST_P(FioTest, VerifiesWhatItWrote) {
   EXPECT_TRUE(succeeds(fmt::format(
       "fio --name=verify --directory={} --ioengine={} --direct={} --rw=randwrite --bsrange=4k-256k "
       "--bs_unaligned=0 --size=32m --numjobs=2 --iodepth=8 --verify=crc32c --do_verify=1 "
-      "--verify_fatal=1 --randseed=1 --group_reporting --output-format=terse",
+      "--verify_fatal=1 --verify_state_save=0 --randseed=1 --group_reporting --output-format=terse",
       daemon_.mount(), GetParam(), direct ? 1 : 0)));
 }
 

@@ -122,7 +122,20 @@ TEST_F(CliTest, JudgingAgainGivesTheSameVerdictFromTheStoreAlone) {
   EXPECT_TRUE(fs::exists(savegate_.store() + "/latest/judgement-1.json"));
 }
 
-TEST_F(CliTest, TheRepeatCommandOfAStoredScenarioRunsItAgain) {
+TEST_F(CliTest, TheLastLineOfAFailureRepeatsIt) {
+  const Ran first = savegate_.run("run smoke/clean -- " + savegate_.bin() +
+                                  "/savegate-reference --state 1MiB --break fail-silently");
+  ASSERT_EQ(first.status, 1);
+  const std::string label = "repeat:";
+  const std::size_t at = first.output.find(label);
+  ASSERT_NE(at, std::string::npos) << first.output;
+  const std::size_t from = at + label.size();
+  const Ran again = savegate_.shell(first.output.substr(from, first.output.find('\n', at) - from));
+  EXPECT_EQ(again.status, 1) << again.output;
+  EXPECT_THAT(again.output, HasSubstr("C12"));
+}
+
+TEST_F(CliTest, AStoredScenarioCanBeRunAgain) {
   ASSERT_EQ(savegate_.run("run smoke/enospc-mid-shard").status, 0);
   const Ran ran =
       savegate_.run("run " + savegate_.store() + "/latest/enospc-mid-shard/scenario.json");

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <thread>
@@ -47,6 +48,30 @@ Result<void> write_file(const std::string& path, const std::string& content) {
   return {};
 }
 
+// Relative where that is shorter to type.
+std::string as_typed(const std::string& path) {
+  const std::string relative = std::filesystem::proximate(path).string();
+  return relative.starts_with("..") ? path : relative;
+}
+
+// As a POSIX shell reads it back word for word.
+std::string shell_command(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) {
+    if (!line.empty()) line += ' ';
+    if (!word.empty() &&
+        word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                               "-_./=:,+@%") == std::string::npos) {
+      line += word;
+      continue;
+    }
+    line += '\'';
+    for (char c : word) line += c == '\'' ? "'\\''" : std::string(1, c);
+    line += '\'';
+  }
+  return line;
+}
+
 bool is_sweep_point(const ScenarioResult& result) { return !result.point.empty(); }
 
 }  // namespace
@@ -72,14 +97,17 @@ Result<std::unique_ptr<Session>> Session::begin(const Catalog& catalog, const Op
 }
 
 std::string Session::repeat_command(const std::string& folder) const {
-  std::string command = "savegate run " + folder + "/scenario.json";
-  if (options_.device != "cpu") command += " --device " + options_.device;
-  if (!options_.backing.empty()) command += " --backing " + options_.backing;
-  if (!options_.command.empty())
-    command += fmt::format(" -- {}", fmt::join(options_.command, " "));
-  else if (options_.subject != "reference")
-    command += " --subject " + options_.subject;
-  return command;
+  std::vector<std::string> words = {as_typed(catalog_.bin + "/savegate"), "run",
+                                    folder + "/scenario.json", "--store", options_.store};
+  if (options_.device != "cpu") words.insert(words.end(), {"--device", options_.device});
+  if (!options_.backing.empty()) words.insert(words.end(), {"--backing", options_.backing});
+  if (!options_.command.empty()) {
+    words.push_back("--");
+    words.insert(words.end(), options_.command.begin(), options_.command.end());
+  } else if (options_.subject != Options{}.subject) {
+    words.insert(words.end(), {"--subject", options_.subject});
+  }
+  return shell_command(words);
 }
 
 Result<ScenarioResult> Session::run_one(const Job& job) {

@@ -65,6 +65,12 @@ struct Owner {
 Result<void> set_up_inner(const Owner& owner, const std::string& mount_point) {
   if (owner.own_user_namespace) SAVEGATE_CHECK(map_user(owner.user, owner.group));
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
+    if (errno == EINVAL)
+      return fail(
+          unavailable("the root folder is no mount point, as in a plain chroot, so mounts cannot "
+                      "be made private; "
+                      "before the chroot, do: mount --bind FOLDER FOLDER",
+                      "/", EINVAL));
     return fail(system_error("make mounts private", "/"));
   }
   SAVEGATE_CHECK(mount_or_fail("proc", "/proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr));
