@@ -13,6 +13,7 @@ Subject bare_subject(const std::vector<std::string>& command) {
   Subject subject;
   subject.name = std::filesystem::path(command.front()).filename().string();
   subject.summary = "a command without a subject.toml";
+  subject.devices = {"cpu", "cuda"};
   subject.events = false;
   for (const std::string& word : command) {
     std::string escaped;  // the words are the user's own, braces and all

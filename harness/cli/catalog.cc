@@ -1,5 +1,7 @@
 #include "harness/cli/catalog.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -131,6 +133,22 @@ Result<std::vector<Scenario>> select_scenarios(const Catalog& catalog,
     }
   }
   return selected;
+}
+
+Result<void> check_fits(const harness::Subject& subject, const std::vector<Scenario>& scenarios,
+                        const Options& options) {
+  const auto& devices = subject.devices;
+  if (std::find(devices.begin(), devices.end(), options.device) == devices.end())
+    return fail(invalid(fmt::format("the subject `{}` does not run on {}; it runs on {}",
+                                    subject.name, options.device, fmt::join(devices, ", "))));
+  const auto& worlds = subject.worlds;
+  for (const Scenario& scenario : scenarios)
+    if (!worlds.empty() && std::find(worlds.begin(), worlds.end(), scenario.world) == worlds.end())
+      return fail(invalid(fmt::format(
+          "the subject `{}` does not run with {} ranks, as {}/{} asks; it runs with {}: say "
+          "--world",
+          subject.name, scenario.world, scenario.suite, scenario.name, fmt::join(worlds, ", "))));
+  return {};
 }
 
 }  // namespace savegate::cli

@@ -31,6 +31,10 @@ Result<std::vector<harness::Scenario>> select_scenarios(const Catalog& catalog,
                                                         const std::vector<std::string>& names,
                                                         const Options& options);
 
+// The subject runs on the device and with the world sizes that are asked of it.
+Result<void> check_fits(const harness::Subject& subject,
+                        const std::vector<harness::Scenario>& scenarios, const Options& options);
+
 Result<std::string> read_file(const std::string& path);
 
 }  // namespace savegate::cli

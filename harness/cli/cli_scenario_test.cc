@@ -86,6 +86,18 @@ TEST_F(CliTest, ZeroTensorsComparedIsInvalidAndExitsWithFour) {
   EXPECT_THAT(ran.output, HasSubstr("INVALID"));
 }
 
+TEST_F(CliTest, ADeviceOrAWorldThatTheSubjectDoesNotRunOnExitsWithTwo) {
+  const std::string subject =
+      write("small.toml", "name = \"small\"\ncommand = [\"/bin/true\"]\nworlds = [1, 2]\n");
+  const Ran device = savegate_.run("run smoke/clean --device cuda --subject " + subject);
+  EXPECT_EQ(device.status, 2);
+  EXPECT_THAT(device.output, HasSubstr("runs on cpu"));
+  const Ran world = savegate_.run("run smoke/clean --world 3 --subject " + subject);
+  EXPECT_EQ(world.status, 2);
+  EXPECT_THAT(world.output, HasSubstr("1, 2"));
+  EXPECT_TRUE(store_is_empty());
+}
+
 TEST_F(CliTest, AMissingExecutableExitsWithThree) {
   const Ran ran = savegate_.run("run smoke/clean -- /no/such/program");
   EXPECT_EQ(ran.status, 3) << ran.output;

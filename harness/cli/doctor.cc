@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "fusefs/mount.h"
 #include "harness/cli/catalog.h"
 #include "harness/cli/commands.h"
 
@@ -30,11 +31,13 @@ struct Finding {
 Finding fuse_device() {
   Finding finding{.what = "FUSE", .found = "/dev/fuse opens"};
   const int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-  finding.there = fd >= 0;
-  if (fd >= 0)
-    close(fd);
-  else
+  finding.there = fd >= 0 && fusefs::is_fuse_device(fd);
+  if (fd < 0) {
     finding.found = "/dev/fuse: " + errno_name(errno);
+  } else {
+    if (!finding.there) finding.found = "/dev/fuse is no FUSE device";
+    close(fd);
+  }
   finding.way_out = "modprobe fuse; in a container, --device /dev/fuse --cap-add SYS_ADMIN";
   return finding;
 }

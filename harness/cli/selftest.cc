@@ -172,6 +172,7 @@ Result<int> selftest(const std::string& path, const std::vector<std::string>& na
     if (scenarios.contains(control.scenario)) continue;
     SAVEGATE_TRY(std::vector<Scenario> found,
                  select_scenarios(catalog, {control.scenario}, options));
+    SAVEGATE_CHECK(check_fits(subject, found, options));
     scenarios.emplace(control.scenario, std::move(found.front()));
   }
   return harness::run_in_sandbox([&]() -> int {
