@@ -117,6 +117,23 @@ TEST_F(ActionsTest, ALieSaysSuccessAndWritesNothing) {
   }
 }
 
+TEST_F(ActionsTest, ARenameThatWasALieIsSeenAtOnceNotToHaveHappened) {
+  rule("op = \"rename\"", "lie = true");
+  if (IsSkipped()) return;
+  write_all(mounted_->path("new"), "new");
+  write_all(mounted_->path("old"), "old");
+  EXPECT_EQ(::rename(mounted_->path("new").c_str(), mounted_->path("old").c_str()), 0);
+  EXPECT_EQ(read_all(mounted_->path("old")), "old");
+  EXPECT_EQ(read_all(mounted_->path("new")), "new");
+}
+
+TEST_F(ActionsTest, AnUnlinkThatWasALieLeavesTheName) {
+  rule("op = \"unlink\"", "lie = true");
+  if (IsSkipped()) return;
+  EXPECT_EQ(::unlink(mounted_->path("file").c_str()), 0);
+  EXPECT_EQ(::access(mounted_->path("file").c_str(), F_OK), 0);
+}
+
 TEST_F(ActionsTest, AnErrorThatComesAtFsyncFailsThatFsyncAlone) {
   rule("op = \"write\", once = true", "errno = \"EIO\", late = \"fsync\"");
   if (IsSkipped()) return;

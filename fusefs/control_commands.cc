@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace savegate::fusefs {
@@ -12,6 +13,8 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kMarkKinds = {"enter", "leave", "point",
                                                         "collective_enter", "collective_exit"};
+
+constexpr std::size_t kQuoted = 200;  // bytes of a line that is no command
 
 std::string print(const ordered_json& json) {
   return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
@@ -75,8 +78,11 @@ std::string fired(FileSystem& fs, std::int64_t from) {
   return reply + R"(],"next":)" + std::to_string(first + lines.size()) + '}';
 }
 
-std::string arm(FileSystem& fs, const std::string& toml) {
-  auto plan = faults::parse_plan(toml, "control");
+std::string arm(FileSystem& fs, const ordered_json& json) {
+  if (!json.contains("plan") || !json["plan"].is_string()) {
+    return refusal("arm: the key `plan` must be a plan's text");
+  }
+  auto plan = faults::parse_plan(text(json, "plan"), "control");
   if (!plan) return refusal(plan.error().to_string());
   return result(fs.arm(*plan));
 }
@@ -88,7 +94,12 @@ void mark(FileSystem& fs, const ordered_json& json, const ControlRequest& reques
     return;
   }
   faults::Caller caller = fs.attribution.caller(request.peer);
-  const auto rank = static_cast<int>(number(json, "rank", caller.rank));
+  const std::int64_t asked = number(json, "rank", caller.rank);
+  if (asked < -1 || asked > std::numeric_limits<int>::max()) {
+    request.reply(refusal("mark: no such rank: " + std::to_string(asked)));
+    return;
+  }
+  const auto rank = static_cast<int>(asked);
   if (rank >= 0) caller = fs.attribution.caller_as(request.peer, rank);
   Mark mark;
   mark.caller = caller;
@@ -122,7 +133,7 @@ void ControlCommands::handle(ControlRequest request) {
   } else if (command == "fired") {
     request.reply(fired(fs_, number(json, "from", 0)));
   } else if (command == "arm") {
-    request.reply(arm(fs_, text(json, "plan")));
+    request.reply(arm(fs_, json));
   } else if (command == "disarm") {
     request.reply(result(fs_.arm({})));
   } else if (command == "release") {
@@ -134,7 +145,7 @@ void ControlCommands::handle(ControlRequest request) {
     request.reply(success());
     stop_();
   } else {
-    request.reply(refusal("no such command: " + request.line));
+    request.reply(refusal("no such command: " + request.line.substr(0, kQuoted)));
   }
 }
 

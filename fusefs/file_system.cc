@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <filesystem>
@@ -22,6 +23,15 @@ constexpr unsigned kPoolThreads = 4;
 
 // Kept by the kernel, so that they never reach the daemon.
 constexpr std::array<Op, 2> kUnseen = {Op::kLock, Op::kAccess};
+
+// After such a success the kernel believes in names that are not so.
+bool lies_about_names(const faults::Plan& plan) {
+  const auto names = op_bit(Op::kRename) | op_bit(Op::kUnlink) | op_bit(Op::kRmdir);
+  return std::any_of(plan.rules.begin(), plan.rules.end(), [names](const faults::Rule& rule) {
+    return std::holds_alternative<faults::LieAction>(rule.action) &&
+           (rule.match.ops == 0 || (rule.match.ops & names) != 0);
+  });
+}
 
 }  // namespace
 
@@ -54,6 +64,7 @@ FileSystem::FileSystem(const faults::Plan& plan, faults::Layout layout, int life
       pool(kPoolThreads),
       stalls(pool) {
   adopt_backing_files(plan);
+  names_lie_ = lies_about_names(plan);
   flow.set_armed(!plan.rules.empty() || !plan.budgets.empty());
 }
 
@@ -104,6 +115,7 @@ Result<void> check_plan(const faults::Plan& plan) {
 Result<void> FileSystem::arm(const faults::Plan& plan) {
   SAVEGATE_CHECK(check_plan(plan));
   const bool armed = !plan.rules.empty() || !plan.budgets.empty();
+  names_lie_ = lies_about_names(plan);
   injector.arm(plan);
   adopt_backing_files(plan);
   flow.set_armed(armed);
@@ -139,7 +151,7 @@ int FileSystem::entry(const NodePtr& parent, const std::string& name, fuse_entry
   trimmer.check();
   entry.ino = inodes.id(*node);
   entry.attr_timeout = attribute_timeout(*node);
-  entry.entry_timeout = kCacheSeconds;
+  entry.entry_timeout = names_lie_ ? 0.0 : kCacheSeconds;
   if (flow.armed()) {
     auto rules = flow.rules_of(*node);
     if (rules && rules->can_match(Op::kLookup)) entry.entry_timeout = 0.0;

@@ -6,6 +6,7 @@
 #include <fuse_lowlevel.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -87,6 +88,8 @@ class FileSystem {
 
  private:
   void adopt_backing_files(const faults::Plan& plan);
+
+  std::atomic<bool> names_lie_{false};  // the kernel must ask for each name again
 };
 
 Result<void> check_plan(const faults::Plan& plan);

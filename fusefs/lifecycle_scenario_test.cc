@@ -1,6 +1,7 @@
 // Starting and ending: what is left behind, and what is said when it cannot start.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -12,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "fusefs/mount.h"
 #include "fusefs/options.h"
 #include "fusefs/scenario_support.h"
 
@@ -93,10 +95,36 @@ TEST_F(LifecycleTest, AMissingBackingDirectoryIsAClearError) {
   EXPECT_EQ(WEXITSTATUS(daemon.wait()), 0);
 }
 
+TEST_F(LifecycleTest, ADevFuseThatIsSomethingElseIsAClearError) {
+  Child other = Child::fork([this] {
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount("/dev/null", "/dev/fuse", nullptr, MS_BIND, nullptr) != 0) {
+      return 1;
+    }
+    const auto fd = mount_fuse(mounted_.path(), "x");
+    if (fd || fd.error().code != Code::kUnavailable) return 2;
+    return fd.error().to_string().find("no FUSE device") != std::string::npos ? 0 : 3;
+  });
+  EXPECT_EQ(WEXITSTATUS(other.wait()), 0);
+}
+
 TEST_F(LifecycleTest, TheControlSocketIsItsOwnersAlone) {
   struct stat attributes {};
   ASSERT_EQ(::stat(mounted_.control_path().c_str(), &attributes), 0);
   EXPECT_EQ(attributes.st_mode & 0777, 0600u);
+}
+
+TEST_F(LifecycleTest, GarbageOnTheControlSocketIsRefusedAndQuotedInPart) {
+  auto client = ControlClient::connect(mounted_.control_path());
+  ASSERT_TRUE(client);
+  for (const std::string& line :
+       {std::string("\xff\xfe garbage"), std::string(100'000, '['), std::string(10 << 20, 'x'),
+        std::string(R"({"cmd":"arm"})"),
+        std::string(R"({"cmd":"mark","kind":"enter","rank":4294967297})")}) {
+    const auto reply = client->call(line);
+    ASSERT_FALSE(reply) << line.substr(0, 100);
+    EXPECT_LT(reply.error().to_string().size(), 1'000u);
+  }
 }
 
 TEST_F(LifecycleTest, AnUnknownCommandIsRefused) {

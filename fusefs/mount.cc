@@ -4,9 +4,17 @@
 #include <fmt/format.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 namespace savegate::fusefs {
+
+bool is_fuse_device(int fd) {
+  const dev_t fuse = ::makedev(10, 229);
+  struct stat attributes {};
+  return ::fstat(fd, &attributes) == 0 && S_ISCHR(attributes.st_mode) &&
+         attributes.st_rdev == fuse;
+}
 
 Result<void> check_mount_point(const std::string& mount_point) {
   struct stat attributes {};
@@ -36,12 +44,27 @@ Result<void> check_mount_point(const std::string& mount_point) {
 
 Result<int> mount_fuse(const std::string& mount_point, const std::string& source) {
   const int fd = ::open("/dev/fuse", O_RDWR | O_CLOEXEC);
-  if (fd < 0) {
-    Status status =
-        unavailable("load the fuse module (`modprobe fuse`), or give the container /dev/fuse",
-                    "/dev/fuse", errno);
+  const auto unusable = [](const char* way_out, int error) {
+    Status status = unavailable(way_out, "/dev/fuse", error);
     status.operation = "open";
     return fail(status);
+  };
+  if (fd < 0 && (errno == EACCES || errno == EPERM)) {
+    return unusable(
+        "run as root, or let this user open it (`chmod 666 /dev/fuse`; in a container, "
+        "--device /dev/fuse)",
+        errno);
+  }
+  if (fd < 0) {
+    return unusable("load the fuse module (`modprobe fuse`), or give the container /dev/fuse",
+                    errno);
+  }
+  if (!is_fuse_device(fd)) {
+    ::close(fd);
+    return unusable(
+        "it is no FUSE device; make it (`mknod /dev/fuse c 10 229`), or give the "
+        "container the host's",
+        ENODEV);
   }
   const std::string options =
       fmt::format("fd={},rootmode=40000,user_id={},group_id={},allow_other,default_permissions", fd,

@@ -9,6 +9,8 @@ namespace savegate::fusefs {
 
 // As root: opens /dev/fuse and mounts it there. The descriptor is the session's.
 Result<int> mount_fuse(const std::string& mount_point, const std::string& source);
+// Whatever was opened as /dev/fuse may be something else in a container.
+bool is_fuse_device(int fd);
 // At once, whoever still uses it; what is not mounted is no error.
 Result<void> unmount(const std::string& mount_point);
 // The directory exists and no dead mount lies on it.
