@@ -151,14 +151,17 @@ std::string render_scenario(const ScenarioResult& result, bool colour) {
 std::string render_failure(const ScenarioResult& result, const TerminalOptions& options) {
   std::string out = render_scenario(result, options.colour);
   if (!result.summary.empty()) out += "  " + result.summary + "\n";
-  // What failed explains what could not be judged: those are named only.
+  // Evidence that is not honest (H) is said in full; beside a failure, what could not be judged for
+  // want of it is only named.
   std::string invalid;
   for (const Verdict& verdict : result.verdicts) {
-    if (verdict.outcome == Outcome::kInvalid) invalid += " " + verdict.requirement;
-    if (verdict.outcome == result.outcome) out += render_verdict(verdict, options);
+    const bool in_full = verdict.outcome == result.outcome || verdict.requirement.starts_with("H");
+    if (verdict.outcome == Outcome::kFail || (verdict.outcome == Outcome::kInvalid && in_full))
+      out += render_verdict(verdict, options);
+    else if (verdict.outcome == Outcome::kInvalid)
+      invalid += " " + verdict.requirement;
   }
-  if (result.outcome == Outcome::kFail && !invalid.empty())
-    out += fmt::format("  INVALID{}: not judged, see result.json\n", invalid);
+  if (!invalid.empty()) out += fmt::format("  INVALID{}: not judged, see result.json\n", invalid);
   std::string where = options.store;
   if (!where.empty() && !result.directory.empty()) where += "/";
   where += result.directory;

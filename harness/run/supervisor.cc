@@ -121,7 +121,7 @@ Result<void> Supervisor::drain(WatchedRank& rank) {
       rank.output.reset();
       return {};
     }
-    note_progress();
+    if (rank.log.dropped() == 0) note_progress();  // a flood says nothing new
     SAVEGATE_CHECK(rank.log.append({buffer.data(), static_cast<std::size_t>(got)}));
     // A flood must not keep the loop from its other duties.
     if (static_cast<std::size_t>(got) < buffer.size() || running_ > 0) return {};

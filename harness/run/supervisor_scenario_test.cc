@@ -131,6 +131,15 @@ TEST_F(SupervisorTest, OutputIsProgress) {
   EXPECT_EQ(seen.ranks.at(0).exit_status, 0);
 }
 
+TEST_F(SupervisorTest, AFloodIsNoProgress) {
+  watch_.no_progress_ns = 100 * kMillisecond;
+  add_rank("yes & kill -STOP $$");
+  const Supervision seen = supervise();
+  EXPECT_EQ(seen.hung, "no progress for 0.1 s");
+  EXPECT_EQ(seen.ranks.at(0).signal, SIGKILL);
+  EXPECT_TRUE(seen.stray.empty());
+}
+
 TEST_F(SupervisorTest, FileOperationsAreProgress) {
   watch_.no_progress_ns = 400 * kMillisecond;
   std::uint64_t operations = 0;
