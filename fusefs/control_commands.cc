@@ -121,7 +121,7 @@ ControlCommands::ControlCommands(FileSystem& file_system, std::string mount_poin
                                  std::function<void()> stop)
     : fs_(file_system), mount_point_(std::move(mount_point)), stop_(std::move(stop)) {}
 
-void ControlCommands::handle(ControlRequest request) {
+void ControlCommands::handle(const ControlRequest& request) {
   const auto json = ordered_json::parse(request.line, nullptr, /*allow_exceptions=*/false);
   const std::string command = json.is_object() ? text(json, "cmd") : std::string();
   if (command == "mark") {

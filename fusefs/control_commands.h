@@ -12,7 +12,7 @@ namespace savegate::fusefs {
 class ControlCommands {
  public:
   ControlCommands(FileSystem& file_system, std::string mount_point, std::function<void()> stop);
-  void handle(ControlRequest request);
+  void handle(const ControlRequest& request);
 
  private:
   FileSystem& fs_;

@@ -89,6 +89,7 @@ TEST_F(StallsTest, InterruptsOfStallsThatAreOverAreIgnored) {
 
 TEST_F(StallsTest, TheEndWakesAll) {
   std::vector<std::future<Wake>> held;
+  held.reserve(50);
   for (int i = 0; i < 50; i++) held.push_back(hang("a"));
   stalls_.reset();
   for (auto& ended : held) EXPECT_EQ(ended.get(), Wake::kShutdown);
@@ -96,6 +97,7 @@ TEST_F(StallsTest, TheEndWakesAll) {
 
 TEST_F(StallsTest, ThousandsAreHeldAtOnce) {
   std::vector<std::future<Wake>> held;
+  held.reserve(3000);
   for (int i = 0; i < 3000; i++) held.push_back(hang("a"));
   EXPECT_EQ(stalls_->held(), 3000u);
   EXPECT_EQ(stalls_->release("a"), 3000u);

@@ -78,7 +78,7 @@ class EventLogTest : public testing::Test {
   EventLog read(const std::string& content) {
     const std::string path = testing::TempDir() + "savegate-events.jsonl";
     std::ofstream(path, std::ios::binary) << content;
-    const EventLog log = read_events(path, "events/rank-1.jsonl");
+    EventLog log = read_events(path, "events/rank-1.jsonl");
     std::filesystem::remove(path);
     return log;
   }

@@ -54,6 +54,7 @@ std::string_view name_of(const std::array<Word<Enum>, N>& words, Enum value) {
 template <class Enum, std::size_t N>
 std::vector<std::string> names_of(const std::array<Word<Enum>, N>& words) {
   std::vector<std::string> names;
+  names.reserve(N);
   for (const auto& word : words) names.emplace_back(word.name);
   return names;
 }

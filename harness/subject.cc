@@ -93,6 +93,7 @@ Result<std::vector<std::string>> expand_command(const std::vector<std::string>& 
       const auto value = values.find(name);
       if (value == values.end()) {
         std::vector<std::string> known;
+        known.reserve(values.size());
         for (const auto& [key, unused] : values) known.push_back(key);
         return fail(invalid("unknown variable {" + name + "} in the command `" + word + "`" +
                             faults::did_you_mean(name, known)));

@@ -39,7 +39,7 @@ inline ScenarioResult example_scenario(std::string name, Outcome outcome) {
   return result;
 }
 
-inline RunRecord example_run(std::vector<Outcome> outcomes) {
+inline RunRecord example_run(const std::vector<Outcome>& outcomes) {
   RunRecord run;
   run.id = "2026-01-01T00-00-00-smoke";
   run.command = "savegate run smoke";

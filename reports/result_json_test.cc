@@ -62,7 +62,8 @@ class Schema {
                                 const std::string& where) const {
     const Json properties = schema.value("properties", Json::object());
     for (const auto& [name, member] : value.items()) {
-      const std::string at = where + "/" + name;
+      std::string at = where;
+      at.append("/").append(name);
       if (properties.contains(name)) {
         if (auto bad = misfit(properties[name], member, at); !bad.empty()) return bad;
       } else if (schema.contains("additionalProperties")) {

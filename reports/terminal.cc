@@ -17,7 +17,7 @@ struct Sweep {
 };
 
 std::string word(Outcome outcome, bool colour) {
-  const std::string padded = fmt::format("{:<8}", outcome_name(outcome));
+  std::string padded = fmt::format("{:<8}", outcome_name(outcome));
   if (!colour) return padded;
   switch (outcome) {
     case Outcome::kPass:

@@ -62,7 +62,7 @@ class Side {
 
   Outcome close_slot(int index) {
     int& fd = slots_[static_cast<std::size_t>(index)];
-    const Outcome result = outcome(close(fd));
+    Outcome result = outcome(close(fd));
     fd = -1;
     return result;
   }

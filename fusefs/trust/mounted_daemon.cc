@@ -65,6 +65,7 @@ MountedDaemon::MountedDaemon(const std::string& plan_toml, std::vector<std::stri
   }
   words.insert(words.end(), more_arguments.begin(), more_arguments.end());
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   pid_ = fork();
