@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "faults/plan.h"
 #include "faults/toml.h"
+#include "harness/run/files.h"
 
 namespace savegate::cli {
 namespace {
@@ -24,7 +23,7 @@ std::vector<std::string> sorted(std::vector<std::string> names) {
 
 Result<std::vector<Scenario>> named_scenarios(const Catalog& catalog, const std::string& name) {
   if (fs::path(name).filename() == "scenario.json") {
-    SAVEGATE_TRY(std::string text, read_file(name));
+    SAVEGATE_TRY(std::string text, harness::read_file(name));
     SAVEGATE_TRY(Scenario scenario, harness::scenario_from_json(text));
     return std::vector<Scenario>{std::move(scenario)};
   }
@@ -55,15 +54,6 @@ Result<std::vector<Scenario>> named_scenarios(const Catalog& catalog, const std:
 }
 
 }  // namespace
-
-Result<std::string> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return fail(system_error("open", path));
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (file.bad()) return fail(system_error("read", path));
-  return text.str();
-}
 
 Result<Catalog> find_catalog() {
   std::error_code error;

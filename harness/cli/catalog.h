@@ -35,6 +35,4 @@ Result<std::vector<harness::Scenario>> select_scenarios(const Catalog& catalog,
 Result<void> check_fits(const harness::Subject& subject,
                         const std::vector<harness::Scenario>& scenarios, const Options& options);
 
-Result<std::string> read_file(const std::string& path);
-
 }  // namespace savegate::cli

@@ -1,11 +1,8 @@
 #include "harness/cli/controls.h"
 
-#include <filesystem>
-#include <fstream>
-
 #include "faults/toml.h"
-#include "harness/cli/catalog.h"
 #include "harness/evidence.h"
+#include "harness/run/files.h"
 
 namespace savegate::cli {
 namespace {
@@ -13,18 +10,10 @@ namespace {
 const std::vector<std::string> kStoreChanges = {"empty-fired-records", "drop-provenance",
                                                 "alter-events"};
 
-Result<void> write_text(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  if (!file) return fail(system_error("write", path));
-  return {};
-}
-
 }  // namespace
 
 Result<std::vector<Control>> load_controls(const std::string& toml_path) {
-  auto text = read_file(toml_path);
+  auto text = harness::read_file(toml_path);
   if (!text) return fail(invalid("cannot read the negative controls", toml_path));
   SAVEGATE_TRY(faults::TomlDocument document, faults::parse_toml(*text, toml_path));
   faults::TomlReader root = document.root();
@@ -51,19 +40,19 @@ Result<std::vector<Control>> load_controls(const std::string& toml_path) {
 Result<void> alter_store(const std::string& change, const std::string& scenario_directory) {
   if (change == "drop-provenance") {
     // Rewritten together with the manifest: H4 must notice by itself, not H5 for it.
-    SAVEGATE_CHECK(write_text(scenario_directory + "/provenance.json", "{}\n"));
+    SAVEGATE_CHECK(harness::write_file(scenario_directory + "/provenance.json", "{}\n"));
     return harness::write_manifest(scenario_directory);
   }
   if (change == "empty-fired-records") {
-    SAVEGATE_CHECK(write_text(scenario_directory + "/life-1/fired.jsonl", ""));
+    SAVEGATE_CHECK(harness::write_file(scenario_directory + "/life-1/fired.jsonl", ""));
     return harness::write_manifest(scenario_directory);
   }
   if (change == "alter-events") {
     const std::string path = scenario_directory + "/life-1/events/rank-0.jsonl";
-    SAVEGATE_TRY(std::string text, read_file(path));
+    SAVEGATE_TRY(std::string text, harness::read_file(path));
     const std::size_t at = text.find("\"changed\":true");
     if (at == std::string::npos) return fail(internal_error("no update event to alter in " + path));
-    return write_text(path, text.replace(at, 14, "\"changed\":null"));
+    return harness::write_file(path, text.replace(at, 14, "\"changed\":null"));
   }
   return fail(internal_error("unknown change to the store: " + change));
 }

@@ -3,10 +3,11 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "faults/plan.h"
 #include "faults/toml.h"
 #include "fusefs/control.h"
-#include "harness/cli/catalog.h"
 #include "harness/cli/commands.h"
+#include "harness/run/files.h"
 
 namespace savegate::cli {
 namespace {
@@ -27,7 +28,7 @@ Result<json> request_for(const std::vector<std::string>& words) {
   }
   if (command == "arm") {
     SAVEGATE_CHECK(takes(1, 1, "arm PLAN.toml"));
-    SAVEGATE_TRY(std::string plan, read_file(words[1]));
+    SAVEGATE_TRY(std::string plan, harness::read_file(words[1]));
     SAVEGATE_CHECK(faults::parse_plan(plan, words[1]));  // errors with file and line, not from afar
     return json{{"cmd", command}, {"plan", plan}};
   }

@@ -14,6 +14,7 @@
 #include "faults/plan.h"
 #include "harness/cli/catalog.h"
 #include "harness/cli/commands.h"
+#include "harness/run/files.h"
 
 namespace savegate::cli {
 namespace {
@@ -31,7 +32,7 @@ Result<Mounting> prepare(const std::string& backing, const std::string& mount_po
                          const std::string& plan, const std::string& control) {
   SAVEGATE_TRY(Catalog catalog, find_catalog());
   if (!plan.empty()) {
-    auto text = read_file(plan);
+    auto text = harness::read_file(plan);
     if (!text) return fail(invalid("cannot read the fault plan", plan));
     SAVEGATE_CHECK(faults::parse_plan(*text, plan));
   }
@@ -157,7 +158,7 @@ Result<int> in_background(Mounting& mounting) {
   }
   int status = 0;
   if (waitpid(watcher, &status, 0) != watcher) return fail(system_error("waitpid", ""));
-  SAVEGATE_TRY(const std::string log, read_file(mounting.log));
+  SAVEGATE_TRY(const std::string log, harness::read_file(mounting.log));
   fmt::print(stderr, "{}", log);
   return WIFEXITED(status) ? WEXITSTATUS(status) : static_cast<int>(kOwnError);
 }

@@ -4,9 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <thread>
 
@@ -15,6 +13,7 @@
 #include "harness/cli/report.h"
 #include "harness/evidence.h"
 #include "harness/oracles.h"
+#include "harness/run/files.h"
 #include "harness/run/interrupt.h"
 #include "harness/run/provenance.h"
 #include "harness/run/scenario_runner.h"
@@ -29,23 +28,8 @@ using harness::Subject;
 using reports::Outcome;
 using reports::ScenarioResult;
 
-std::uint64_t now_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(now.tv_nsec);
-}
-
 double seconds_since(std::uint64_t start_ns) {
-  return static_cast<double>(now_ns() - start_ns) / 1e9;
-}
-
-Result<void> write_file(const std::string& path, const std::string& content) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << content;
-  file.close();
-  if (!file) return fail(system_error("write", path));
-  return {};
+  return static_cast<double>(harness::monotonic_ns() - start_ns) / 1e9;
 }
 
 // Relative where that is shorter to type.
@@ -81,7 +65,7 @@ Session::Session(Catalog catalog, Options options, harness::RunDirectory directo
     : catalog_(std::move(catalog)),
       options_(std::move(options)),
       directory_(std::move(directory)),
-      started_ns_(now_ns()) {
+      started_ns_(harness::monotonic_ns()) {
   record_.id = directory_.id();
   record_.command = std::move(command_line);
   record_.provenance =
@@ -111,7 +95,7 @@ std::string Session::repeat_command(const std::string& folder) const {
 }
 
 Result<ScenarioResult> Session::run_one(const Job& job) {
-  const std::uint64_t start_ns = now_ns();
+  const std::uint64_t start_ns = harness::monotonic_ns();
   harness::RunOptions run;
   run.store_directory = directory_.path();
   run.backing = options_.backing;
@@ -126,7 +110,7 @@ Result<ScenarioResult> Session::run_one(const Job& job) {
   result.directory = folder.substr(directory_.path().size() + 1);
   result.repeat = repeat_command(folder);
   result.seconds = seconds_since(start_ns);
-  SAVEGATE_CHECK(write_file(folder + "/result.json", reports::print_json(result)));
+  SAVEGATE_CHECK(harness::write_file(folder + "/result.json", reports::print_json(result)));
   const bool keep =
       options_.keep == "all" || (options_.keep == "failed" && result.outcome != Outcome::kPass);
   if (!keep) SAVEGATE_CHECK(harness::remove_trees(folder));
@@ -225,7 +209,7 @@ Result<int> Session::finish() {
   SAVEGATE_CHECK(directory_.write("result.json", reports::print_json(record_)));
   const std::string junit = reports::print_junit(record_);
   SAVEGATE_CHECK(directory_.write("junit.xml", junit));
-  if (!options_.junit.empty()) SAVEGATE_CHECK(write_file(options_.junit, junit));
+  if (!options_.junit.empty()) SAVEGATE_CHECK(harness::write_file(options_.junit, junit));
   SAVEGATE_CHECK(directory_.publish());
   print_report(record_, directory_.path(), /*scenario_lines=*/false);
   return harness::interrupted() ? static_cast<int>(kInterrupted) : reports::exit_code(record_);
