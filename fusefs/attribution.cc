@@ -144,19 +144,27 @@ void Attribution::remember(const Attributed& found) {
 
 std::vector<Attribution::Process> Attribution::targets(const faults::Caller& caller,
                                                        faults::KillTarget target) const {
-  std::vector<Process> processes;
+  std::map<pid_t, std::uint64_t> wanted;  // by their identity
+  std::vector<pid_t> roots;
   std::shared_lock lock(mutex_);
-  auto add = [&](pid_t pid) {
-    if (auto found = members_.find(pid); found != members_.end()) {
-      processes.push_back({pid, found->second.start_ticks});
-    }
-  };
-  if (target == faults::KillTarget::kJob) {
-    for (const auto& [pid, member] : members_) processes.push_back({pid, member.start_ticks});
-  } else if (target == faults::KillTarget::kRank) {
-    if (auto root = roots_.find(caller.rank); root != roots_.end()) add(root->second);
+  for (const auto& [pid, member] : members_) {
+    const bool meant = target == faults::KillTarget::kJob ||
+                       (target == faults::KillTarget::kRank && member.rank == caller.rank);
+    if (!meant || start_ticks(pid) != member.start_ticks) continue;
+    wanted.emplace(pid, member.start_ticks);
+    roots.push_back(pid);
   }
+  const auto members = members_;
   lock.unlock();
+  // Those that never used the mount belong to the rank too.
+  if (!roots.empty()) {
+    for (pid_t pid : descendants(roots)) {
+      if (members.contains(pid)) continue;
+      if (auto start = start_ticks(pid)) wanted.emplace(pid, *start);
+    }
+  }
+  std::vector<Process> processes;
+  for (const auto& [pid, start] : wanted) processes.push_back({pid, start});
   // A caller without a rank is its own target; so is a child.
   if (processes.empty() && caller.pid > 0 &&
       (target == faults::KillTarget::kChild || caller.rank < 0)) {

@@ -33,6 +33,13 @@ bool lies_about_names(const faults::Plan& plan) {
   });
 }
 
+bool kills_jobs(const faults::Plan& plan) {
+  return std::any_of(plan.rules.begin(), plan.rules.end(), [](const faults::Rule& rule) {
+    const auto* kill = std::get_if<faults::KillAction>(&rule.action);
+    return kill != nullptr && kill->target == faults::KillTarget::kJob;
+  });
+}
+
 }  // namespace
 
 std::string descriptor_path(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
@@ -65,6 +72,7 @@ FileSystem::FileSystem(const faults::Plan& plan, faults::Layout layout, int life
       stalls(pool) {
   adopt_backing_files(plan);
   names_lie_ = lies_about_names(plan);
+  flow.see_all_callers(kills_jobs(plan));
   flow.set_armed(!plan.rules.empty() || !plan.budgets.empty());
 }
 
@@ -116,6 +124,7 @@ Result<void> FileSystem::arm(const faults::Plan& plan) {
   SAVEGATE_CHECK(check_plan(plan));
   const bool armed = !plan.rules.empty() || !plan.budgets.empty();
   names_lie_ = lies_about_names(plan);
+  flow.see_all_callers(kills_jobs(plan));
   injector.arm(plan);
   adopt_backing_files(plan);
   flow.set_armed(armed);

@@ -175,6 +175,8 @@ void Flow::run_watched(const Request& request, const faults::FileRules* rules, E
   start(pending);
 }
 
+void Flow::see_caller(fuse_req_t req) { attribution_.caller(fuse_req_ctx(req)->pid); }
+
 void Flow::mark(Mark mark) {
   recorder_.count(Op::kPhase);
   const int rank = mark.caller.rank;

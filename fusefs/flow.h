@@ -83,6 +83,7 @@ class Flow {
     std::shared_ptr<const faults::FileRules> rules;
     if (armed_.load(std::memory_order_acquire)) rules = rules_of(request);
     if (!rules && !recorder_.tracing()) {
+      if (sees_all_callers_.load(std::memory_order_relaxed)) see_caller(request.req);
       reply(request.req, execute(Limits{request.length, request.payload}));
       return;
     }
@@ -92,6 +93,8 @@ class Flow {
 
   // Whether any rule or budget is armed at all.
   void set_armed(bool armed) { armed_.store(armed, std::memory_order_release); }
+  // A kill of the whole job reaches those ranks alone that were seen at some operation.
+  void see_all_callers(bool all) { sees_all_callers_ = all; }
   bool armed() const { return armed_.load(std::memory_order_acquire); }
   bool tracing() const { return recorder_.tracing(); }
 
@@ -107,6 +110,7 @@ class Flow {
   std::shared_ptr<const faults::FileRules> rules_of(const Request& request);
   void run_watched(const Request& request, const faults::FileRules* rules, Execute execute,
                    Reply reply);
+  void see_caller(fuse_req_t req);
   void start(const std::shared_ptr<Pending>& pending);
   void park(const std::shared_ptr<Pending>& pending);
   void finish(Pending& pending, Wake wake);
@@ -121,6 +125,7 @@ class Flow {
   Stalls& stalls_;
   const int root_fd_;
   std::atomic<bool> armed_{false};
+  std::atomic<bool> sees_all_callers_{false};
   std::function<void(const Node&, std::uint64_t, std::uint64_t)> drop_pages_;
 };
 

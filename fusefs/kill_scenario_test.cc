@@ -1,9 +1,13 @@
 // Kills at an operation: who dies, and which bytes are there afterwards.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
+#include <thread>
 
 #include "fusefs/scenario_support.h"
 
@@ -98,6 +102,37 @@ action = { kill = "SIGKILL", target = "job" }
   ASSERT_TRUE(mounted_->wait_held(1));
   EXPECT_TRUE(killed(write_as(1, "trigger", "10").wait()));
   EXPECT_TRUE(killed(first.wait()));
+}
+
+// Both are seen by the mount alone: no rule and no trace looks at what the first one writes.
+TEST_F(KillTest, OfTheJobEndsARankThatNoRuleEverMatched) {
+  mounted_ = std::make_unique<Mounted>(R"(
+[[rule]]
+match = { op = "write", path = "trigger" }
+action = { kill = "SIGKILL", target = "job" }
+)",
+                                       "", Mounted::Trace::kNo);
+  if (!mounted_->ready()) GTEST_SKIP() << mounted_->why_not();
+  Child first = Child::caller(0, {"write", mounted_->path("a"), "10", "and-wait"});
+  while (size("a") != 10) std::this_thread::yield();
+  EXPECT_TRUE(killed(write_as(1, "trigger", "10").wait()));
+  EXPECT_TRUE(killed(first.wait()));
+}
+
+TEST_F(KillTest, OfTheRankByItsChildWritesNothingAndEndsTheRanksOtherChildrenToo) {
+  arm("op = \"write\", path = \"trigger\"", "kill = \"SIGKILL\", target = \"rank\"");
+  if (IsSkipped()) return;
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  const int kept = ::dup(ends[1]);  // open in the rank and in all that it starts
+  Child rank = Child::caller(1, {"write", mounted_->path("trigger"), "10", "child-beside-idle"});
+  ::close(kept);
+  ::close(ends[1]);
+  EXPECT_TRUE(killed(rank.wait()));
+  pollfd hangup{ends[0], POLLHUP, 0};
+  EXPECT_EQ(::poll(&hangup, 1, 10'000), 1) << "a process of the rank lives on";
+  ::close(ends[0]);
+  EXPECT_EQ(size("trigger"), 0u);
 }
 
 TEST_F(KillTest, ASignalThatIsHandledOrStopsLetsTheOperationGoOn) {

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <filesystem>
+#include <unordered_map>
 
 namespace savegate::fusefs {
 
@@ -107,6 +109,24 @@ std::optional<std::uint64_t> start_ticks(pid_t pid) {
 std::optional<int> process_rank(pid_t pid) {
   auto text = read_proc(pid, "environ");
   return text ? rank_from_environment(*text) : std::nullopt;
+}
+
+std::vector<pid_t> descendants(const std::vector<pid_t>& ancestors) {
+  std::unordered_multimap<pid_t, pid_t> children;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at("/proc", error), end; !error && at != end;
+       at.increment(error)) {
+    const auto pid = number<pid_t>(at->path().filename().string());
+    if (!pid) continue;
+    if (auto status = process_status(*pid)) children.emplace(status->ppid, *pid);
+  }
+  std::vector<pid_t> found = ancestors;
+  for (std::size_t i = 0; i < found.size(); i++) {
+    const auto [first, last] = children.equal_range(found[i]);
+    for (auto child = first; child != last; ++child) found.push_back(child->second);
+  }
+  found.erase(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(ancestors.size()));
+  return found;
 }
 
 }  // namespace savegate::fusefs

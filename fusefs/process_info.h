@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace savegate::fusefs {
 
@@ -24,5 +25,7 @@ std::optional<int> rank_from_environment(std::string_view environment);
 std::optional<ProcessStatus> process_status(pid_t tid);
 std::optional<std::uint64_t> start_ticks(pid_t pid);
 std::optional<int> process_rank(pid_t pid);
+// Children, their children, and so on, of all of these.
+std::vector<pid_t> descendants(const std::vector<pid_t>& ancestors);
 
 }  // namespace savegate::fusefs

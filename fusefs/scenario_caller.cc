@@ -1,8 +1,9 @@
 // savegate-fs-caller: a rank for the tests of savegate-fs.
 //
-//   savegate-fs-caller write PATH BYTES [main|thread|child]
+//   savegate-fs-caller write PATH BYTES [main|thread|child|child-beside-idle|and-wait]
 //
-// Writes BYTES in one write(2) from its main thread, another thread or a child process. Exit
+// Writes BYTES in one write(2) from its main thread, another thread or a child process (which may
+// have an idle brother), and ends or waits. Exit
 // status: 0 all written, 100 written short, 101 the child ended by a signal, else the errno.
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -40,6 +41,14 @@ int main(int argc, char** argv) {
   const std::string bytes(std::strtoull(argv[3], nullptr, 10), 'x');
   const std::string from = argc > 4 ? argv[4] : "main";
   if (from == "child") return write_in_child(argv[2], bytes);
+  if (from == "child-beside-idle") {
+    if (::fork() == 0) return ::pause();
+    return write_in_child(argv[2], bytes);
+  }
+  if (from == "and-wait") {
+    const int result = write_file(argv[2], bytes);
+    return result == 0 ? ::pause() : result;
+  }
   if (from == "main") return write_file(argv[2], bytes);
   int result = 0;
   std::thread([&] { result = write_file(argv[2], bytes); }).join();

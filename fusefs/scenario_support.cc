@@ -95,7 +95,7 @@ std::string enter_private_namespace() {
   return why_not;
 }
 
-Mounted::Mounted(const std::string& plan, const std::string& layout) {
+Mounted::Mounted(const std::string& plan, const std::string& layout, Trace trace) {
   why_not_ = enter_private_namespace();
   if (!why_not_.empty()) return;
   top_ = testing::TempDir() + "savegate-fs-XXXXXX";
@@ -119,14 +119,13 @@ Mounted::Mounted(const std::string& plan, const std::string& layout) {
                                     path(),
                                     "--control",
                                     control_path(),
-                                    "--trace",
-                                    top_ + "/trace.bin",
                                     "--fired",
                                     top_ + "/fired.jsonl",
                                     "--ready-fd",
                                     std::to_string(ready[1]),
                                     "--parent-pid",
                                     std::to_string(::getpid())};
+  if (trace == Trace::kYes) words.insert(words.end(), {"--trace", top_ + "/trace.bin"});
   if (!plan.empty()) {
     write_all(top_ + "/plan.toml", plan);
     words.insert(words.end(), {"--plan", top_ + "/plan.toml"});

@@ -46,7 +46,9 @@ class Child {
 
 class Mounted {
  public:
-  explicit Mounted(const std::string& plan = "", const std::string& layout = "");
+  enum class Trace : std::uint8_t { kNo, kYes };
+  explicit Mounted(const std::string& plan = "", const std::string& layout = "",
+                   Trace trace = Trace::kYes);
   ~Mounted();
   Mounted(const Mounted&) = delete;
   Mounted& operator=(const Mounted&) = delete;
