@@ -56,7 +56,7 @@ class Side {
   Outcome open_slot(int index, const std::string& name, int flags) {
     int& fd = slots_[static_cast<std::size_t>(index)];
     if (fd >= 0) close(fd);
-    fd = openat(root_, name.c_str(), flags | O_CLOEXEC, 0644);
+    fd = openat(root_, name.c_str(), flags | O_CLOEXEC | O_NONBLOCK, 0644);  // a FIFO does not wait
     return outcome(fd >= 0 ? 0 : -1);
   }
 
@@ -118,6 +118,39 @@ Outcome store_mapped(int fd, std::uint64_t offset, char value) {
   return read_at(fd, page, 4096);
 }
 
+Outcome text_of(ssize_t length, std::string value) {
+  Outcome result = outcome(length);
+  if (length >= 0) result.bytes = value.substr(0, static_cast<std::size_t>(length));
+  return result;
+}
+
+Outcome get_xattr(int fd, const std::string& key) {
+  std::string value(256, '\0');
+  const ssize_t length = fgetxattr(fd, key.c_str(), value.data(), value.size());
+  return text_of(length, std::move(value));
+}
+
+// Sets one time, leaves the other, and reads both back.
+Outcome set_time(int fd, std::uint64_t seconds, bool access) {
+  const timespec set{static_cast<time_t>(seconds), 5};
+  const timespec omit{0, UTIME_OMIT};
+  const std::array<timespec, 2> times = {access ? set : omit, access ? omit : set};
+  struct stat now {};
+  if (futimens(fd, times.data()) != 0 || fstat(fd, &now) != 0) return outcome(-1);
+  const timespec& got = access ? now.st_atim : now.st_mtim;
+  return {got.tv_sec, 0, fmt::format("{}", got.tv_nsec)};
+}
+
+// The file by the descriptor, whatever its name is now.
+Outcome reopen(int fd, int flags) {
+  const int again =
+      open(fmt::format("/proc/self/fd/{}", fd).c_str(), flags | O_CLOEXEC | O_NONBLOCK);
+  if (again < 0) return outcome(again);
+  Outcome result = read_at(again, 0, 4096);
+  close(again);
+  return result;
+}
+
 class Mirror {
  public:
   Mirror(const std::string& mounted, const std::string& plain, std::uint64_t seed)
@@ -125,7 +158,7 @@ class Mirror {
 
   // Does one random operation on both sides; false where they differ.
   bool step() {
-    const int kind = pick(22);
+    const int kind = pick(32);
     const int index = pick(kSlots);
     const std::string name = random_name();
     const std::string other = random_name();
@@ -133,6 +166,8 @@ class Mirror {
     const auto length = static_cast<std::size_t>(pick(pick(8) == 0 ? 65536 : 2048)) + 1;
     const std::string payload = random_bytes(length);
     const int flags = random_flags();
+    const int from = pick(kSlots);
+    const std::string key = fmt::format("user.k{}", pick(3));
     const bool open_slot = mounted_.slot(index) >= 0;
     if (open_slot != (plain_.slot(index) >= 0)) return false;
 
@@ -169,10 +204,36 @@ class Mirror {
           struct stat stat {};
           return fstat(fd, &stat) != 0 ? outcome(-1) : attributes(stat);
         }
+        case 22:
+          return outcome(fsetxattr(fd, key.c_str(), payload.data(), length % 64, 0));
+        case 23:
+          return get_xattr(fd, key);
+        case 24:
+          return outcome(fremovexattr(fd, key.c_str()));
+        case 25:
+          return set_time(fd, offset, (length & 1) != 0);
+        case 26: {
+          off_t in = at / 2;
+          off_t out = at;
+          return outcome(copy_file_range(side.slot(from), &in, fd, &out, length, 0));
+        }
+        case 27:
+          return outcome(fallocate(fd, FALLOC_FL_ZERO_RANGE, at, static_cast<off_t>(length)));
+        case 28:
+          return reopen(fd, (length & 1) != 0 ? O_RDONLY : O_RDWR);
+        case 29:
+          return outcome(fdatasync(fd));
+        case 30:
+          return outcome(fchmod(fd, 0400 + (offset & 0377)));
         default:
           break;
       }
       switch (kind) {
+        case 22:
+          return outcome(fchownat(root, name.c_str(), static_cast<uid_t>(offset % 3),
+                                  static_cast<gid_t>(offset % 5), AT_SYMLINK_NOFOLLOW));
+        case 23:
+          return outcome(mknodat(root, name.c_str(), S_IFIFO | 0600, 0));
         case 0:
         case 1:
         case 2:
@@ -276,9 +337,11 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-TEST(ModelTest, AMillionRandomOperationsAgreeWithThePlainDirectory) {
+// Where the mount shows the plain directory, whatever is armed beside it.
+void agree(const std::string& plan, const std::vector<std::string>& arguments,
+           std::uint64_t steps) {
   // In memory: a million operations hold thousands of fsyncs.
-  MountedDaemon daemon("", {}, access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "");
+  MountedDaemon daemon(plan, arguments, access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "");
   if (!daemon.available()) GTEST_SKIP() << daemon.why_not();
   for (const std::string& root : {daemon.mount(), daemon.scratch()}) {
     ASSERT_EQ(mkdir((root + "/a").c_str(), 0755), 0) << root;
@@ -286,11 +349,24 @@ TEST(ModelTest, AMillionRandomOperationsAgreeWithThePlainDirectory) {
     ASSERT_EQ(mkdir((root + "/a/c").c_str(), 0755), 0) << root;
   }
   const std::uint64_t seed = from_environment("SAVEGATE_MODEL_SEED", 1);
-  const std::uint64_t steps = from_environment("SAVEGATE_MODEL_STEPS", 1'000'000);
   Mirror mirror(daemon.mount(), daemon.scratch(), seed);
   for (std::uint64_t i = 0; i < steps; ++i)
     ASSERT_TRUE(mirror.step()) << "seed " << seed << ", operation " << i << "\n"
                                << mirror.history();
+}
+
+TEST(ModelTest, AMillionRandomOperationsAgreeWithThePlainDirectory) {
+  agree("", {}, from_environment("SAVEGATE_MODEL_STEPS", 1'000'000));
+}
+
+TEST(ModelTest, ARuleThatNeverFiresAndATraceChangeNothing) {
+  const std::string trace = fmt::format("{}model-trace-{}", testing::TempDir(), getpid());
+  agree(
+      "[[rule]]\n"
+      "match = { op = [\"data\", \"metadata\", \"sync\", \"query\"], nth = 1000000000 }\n"
+      "action = { errno = \"EIO\" }\n",
+      {"--trace", trace}, from_environment("SAVEGATE_MODEL_STEPS", 1'000'000) / 10);
+  unlink(trace.c_str());
 }
 
 }  // namespace
