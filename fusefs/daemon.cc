@@ -182,9 +182,8 @@ Result<void> run_daemon(const DaemonOptions& options) {
     drop_pages(raw, *shared, node, offset, length);
   });
   ControlCommands commands(*fs, options.mount, end);
-  auto control = ControlServer::listen(options.control, [&commands](ControlRequest request) {
-    commands.handle(std::move(request));
-  });
+  auto control = ControlServer::listen(
+      options.control, [&commands](const ControlRequest& request) { commands.handle(request); });
   Result<void> ended;
   if (control) {
     fs->trimmer.start(session->get());

@@ -105,11 +105,11 @@ reports::Verdict short_io_continued(const Evidence& evidence) {
     }
   }
   if (!lines.empty()) {
-    return violated("F4",
-                    fmt::format("{} short or interrupted operations were not continued, and the "
-                                "save or load was called a success",
-                                lines.size()),
-                    std::move(lines));
+    std::string summary = fmt::format(
+        "{} short or interrupted operations were not continued, and the save or load was called a "
+        "success",
+        lines.size());
+    return violated("F4", std::move(summary), std::move(lines));
   }
   if (cuts == 0) return skip("F4", "no operation was short or interrupted");
   return pass("F4",
