@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -243,6 +244,13 @@ std::string print_event(const Event& event) {
 EventLog read_events(const std::string& path, const std::string& shown_path) {
   constexpr std::size_t kQuoted = 160;
   EventLog log;
+  std::error_code none;
+  const auto type = std::filesystem::status(path, none).type();
+  if (type != std::filesystem::file_type::regular &&
+      type != std::filesystem::file_type::not_found) {
+    log.errors.push_back(shown_path + ": is no file");  // to open a FIFO would wait for ever
+    return log;
+  }
   std::ifstream file(path, std::ios::binary);
   if (!file) return log;
   std::ostringstream content;

@@ -59,6 +59,20 @@ void hold_to_claims(const Evidence& evidence, std::vector<reports::Verdict>& ver
   }
 }
 
+// Where the file system itself died under the subject, nothing that the subject did is its failure.
+void void_without_file_system(const Evidence& evidence, std::vector<reports::Verdict>& verdicts) {
+  if (std::none_of(evidence.lives.begin(), evidence.lives.end(),
+                   [](const Life& life) { return life.record.daemon_died; })) {
+    return;
+  }
+  for (reports::Verdict& verdict : verdicts) {
+    if (verdict.outcome != reports::Outcome::kFail || verdict.requirement.starts_with('H'))
+      continue;
+    verdict.outcome = reports::Outcome::kInvalid;
+    verdict.summary = "the file system died: " + verdict.summary;
+  }
+}
+
 }  // namespace
 
 const std::vector<Oracle>& all_oracles() {
@@ -116,6 +130,7 @@ reports::ScenarioResult judge(const Evidence& evidence) {
   result.world = scenario.world;
   for (const Oracle& oracle : all_oracles()) result.verdicts.push_back(oracle.judge(evidence));
   hold_to_claims(evidence, result.verdicts);
+  void_without_file_system(evidence, result.verdicts);
   result.outcome = reports::overall(result.verdicts);
 
   const View view(evidence);

@@ -361,6 +361,14 @@ TEST(JudgeTest, ABlackBoxIsJudgedByItsProcesses) {
   EXPECT_EQ(judge(job.evidence).outcome, Outcome::kFail);
 }
 
+TEST(JudgeTest, WhatAFileSystemThatDiedLeavesBehindIsInvalid) {
+  JobBuilder job = sound_job();
+  job.process(0).exit_status = 1;
+  EXPECT_EQ(judge(job.evidence).outcome, Outcome::kFail);
+  job.current().record.daemon_died = true;
+  EXPECT_EQ(judge(job.evidence).outcome, Outcome::kInvalid);
+}
+
 TEST(JudgeTest, AClaimThatNoOracleJudgesIsInvalid) {
   JobBuilder job = sound_job();
   job.evidence.scenario.requirements = {"F9"};

@@ -26,7 +26,8 @@ std::string events_file(const std::string& events_directory, int rank) {
 }
 
 std::vector<std::string> LineTail::read_new() {
-  if (!fd_) fd_ = UniqueFd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  // Not waiting: a rank may have put a FIFO in the file's place.
+  if (!fd_) fd_ = UniqueFd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   std::vector<std::string> lines;
   if (!fd_) return lines;
   char buffer[65536];
