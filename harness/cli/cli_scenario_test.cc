@@ -51,6 +51,17 @@ TEST_F(CliTest, AFailureExitsWithOneAndEndsWithTheCommandThatRepeatsIt) {
   EXPECT_THAT(ran.output, HasSubstr("savegate run "));
 }
 
+TEST_F(CliTest, EvidenceThatCannotBeReadIsInvalidAndTheRestIsJudged) {
+  ASSERT_EQ(savegate_.run("run smoke/clean smoke/short-reads").status, 0);
+  const std::string latest = savegate_.store() + "/latest";
+  std::ofstream(latest + "/clean/scenario.json") << "{";
+  const Ran broken = savegate_.run("judge " + latest);
+  EXPECT_EQ(broken.status, 4) << broken.output;
+  EXPECT_THAT(broken.output, HasSubstr("1 passed, 0 failed, 1 invalid"));
+  fs::remove(latest + "/clean/scenario.json");
+  EXPECT_EQ(savegate_.run("judge " + latest).status, 4);
+}
+
 TEST_F(CliTest, AnUnknownSuiteIsNamedWithTheNearestOne) {
   const Ran ran = savegate_.run("run smok");
   EXPECT_EQ(ran.status, 2);

@@ -19,13 +19,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Folders that hold a scenario's evidence, in the order of names.
+// The folders of scenarios, in the order of names: one without its scenario.json is no less a part
+// of the run.
 std::vector<std::string> scenario_folders(const std::string& directory) {
   std::vector<std::string> found;
   if (fs::exists(directory + "/scenario.json")) return {directory};
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(directory, error))
-    if (fs::exists(entry.path() / "scenario.json")) found.push_back(entry.path().string());
+    if (fs::exists(entry.path() / "scenario.json") || fs::exists(entry.path() / "life-1"))
+      found.push_back(entry.path().string());
   std::sort(found.begin(), found.end());
   return found;
 }
@@ -36,6 +38,17 @@ std::string free_name(const std::string& directory) {
     const std::string path = fmt::format("{}/judgement-{}.json", directory, number);
     if (!fs::exists(path)) return path;
   }
+}
+
+reports::ScenarioResult unreadable(const std::string& folder, const Status& error) {
+  reports::ScenarioResult result;
+  result.scenario = fs::path(folder).filename().string();
+  result.outcome = reports::Outcome::kInvalid;
+  result.verdicts.push_back({.requirement = "H1",
+                             .outcome = reports::Outcome::kInvalid,
+                             .summary = "the evidence cannot be read: " + error.to_string(),
+                             .evidence = {}});
+  return result;
 }
 
 Result<int> judge_run(const std::string& run_directory) {
@@ -51,8 +64,9 @@ Result<int> judge_run(const std::string& run_directory) {
   record.id = resolved.filename().string();
   record.command = "savegate judge " + run_directory;
   for (const std::string& folder : folders) {
-    SAVEGATE_TRY(harness::Evidence evidence, harness::load_evidence(folder));
-    reports::ScenarioResult result = harness::judge(evidence);
+    const auto evidence = harness::load_evidence(folder);
+    reports::ScenarioResult result =
+        evidence ? harness::judge(*evidence) : unreadable(folder, evidence.error());
     result.directory = fs::relative(folder, resolved, error).string();
     result.repeat = "savegate judge " + folder;
     record.scenarios.push_back(std::move(result));
