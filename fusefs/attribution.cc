@@ -164,6 +164,7 @@ std::vector<Attribution::Process> Attribution::targets(const faults::Caller& cal
     }
   }
   std::vector<Process> processes;
+  processes.reserve(wanted.size() + 1);
   for (const auto& [pid, start] : wanted) processes.push_back({pid, start});
   // A caller without a rank is its own target; so is a child.
   if (processes.empty() && caller.pid > 0 &&

@@ -103,10 +103,10 @@ TEST_F(OwnershipTest, EachKindOfWriteByAnotherUserDropsSetIdBits) {
          });
        }},
   };
-  for (const auto& [name, act] : cases) {
-    const std::string path = root_file(name, 06777);
-    EXPECT_EQ(as_user([&] { return act(path); }), 0) << name;
-    EXPECT_EQ(mode(name), 0777u) << name;
+  for (const Case& write : cases) {
+    const std::string path = root_file(write.name, 06777);
+    EXPECT_EQ(as_user([&] { return write.act(path); }), 0) << write.name;
+    EXPECT_EQ(mode(write.name), 0777u) << write.name;
   }
 }
 

@@ -118,7 +118,7 @@ Outcome store_mapped(int fd, std::uint64_t offset, char value) {
   return read_at(fd, page, 4096);
 }
 
-Outcome text_of(ssize_t length, std::string value) {
+Outcome text_of(ssize_t length, const std::string& value) {
   Outcome result = outcome(length);
   if (length >= 0) result.bytes = value.substr(0, static_cast<std::size_t>(length));
   return result;
@@ -127,7 +127,7 @@ Outcome text_of(ssize_t length, std::string value) {
 Outcome get_xattr(int fd, const std::string& key) {
   std::string value(256, '\0');
   const ssize_t length = fgetxattr(fd, key.c_str(), value.data(), value.size());
-  return text_of(length, std::move(value));
+  return text_of(length, value);
 }
 
 // Sets one time, leaves the other, and reads both back.
