@@ -48,7 +48,7 @@ if(SAVEGATE_SANITIZE)
   target_compile_options(savegate_flags INTERFACE -fsanitize=${SAVEGATE_SANITIZE}
                          -fno-omit-frame-pointer -fno-sanitize-recover=all -O1)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # A false alarm on std::regex under the address sanitizer (GCC bug 105562).
+    # A false alarm on std::regex under the address sanitizer.
     target_compile_options(savegate_flags INTERFACE -Wno-maybe-uninitialized)
   endif()
   target_link_options(savegate_flags INTERFACE -fsanitize=${SAVEGATE_SANITIZE})
