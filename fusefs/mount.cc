@@ -12,8 +12,7 @@ namespace savegate::fusefs {
 bool is_fuse_device(int fd) {
   const dev_t fuse = ::makedev(10, 229);
   struct stat attributes {};
-  return ::fstat(fd, &attributes) == 0 && S_ISCHR(attributes.st_mode) &&
-         attributes.st_rdev == fuse;
+  return ::fstat(fd, &attributes) == 0 && S_ISCHR(attributes.st_mode) && attributes.st_rdev == fuse;
 }
 
 Result<void> check_mount_point(const std::string& mount_point) {
