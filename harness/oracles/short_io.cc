@@ -68,11 +68,12 @@ bool asked_again(const Life& life, const TraceRecord& cut, std::uint64_t from) {
 // The operation was part of something that this rank calls a success.
 bool called_success(const View& view, const Life& life, const TraceRecord& record) {
   for (const SaveGroup& group : view.groups()) {
-    if (group.life != &life || record.begin_ns < group.begin_ns || record.begin_ns > group.end_ns) {
-      continue;
-    }
-    const SaveCall* call = group.call_of(record.caller.rank);
-    return call != nullptr && call->state == CallState::kSucceeded;
+    const SaveCall* call = group.life == &life ? group.call_of(record.caller.rank) : nullptr;
+    // The rank's own call: another rank may still be in the save before it.
+    if (call == nullptr || record.begin_ns < call->begin->time_ns) continue;
+    const bool open = call->state == CallState::kUnfinished || call->last() == nullptr;
+    if (!open && record.begin_ns > call->last()->time_ns) continue;
+    return call->state == CallState::kSucceeded;
   }
   const Event* resumed = resumed_event(life, record.caller.rank);
   return resumed != nullptr && resumed->ok && record.end_ns <= resumed->time_ns;
