@@ -107,6 +107,7 @@ Result<std::vector<Scenario>> select_scenarios(const Catalog& catalog,
   std::optional<std::uint64_t> timeout;
   if (!options.timeout.empty()) {
     SAVEGATE_TRY(timeout, faults::parse_duration(options.timeout));
+    if (*timeout == 0) return fail(invalid("--timeout 0 leaves no life any time"));
   }
   std::vector<Scenario> selected;
   for (const std::string& name : names) {

@@ -79,6 +79,13 @@ std::uint64_t bytes_of(const std::vector<Item>& items) {
   return bytes;
 }
 
+bool wrote_files(const Life& life) {
+  return std::any_of(
+      life.trace.records.begin(), life.trace.records.end(), [](const faults::TraceRecord& record) {
+        return record.caller.rank >= 0 && record.error == 0 && record.op == faults::Op::kWrite;
+      });
+}
+
 // Saves and restores that were to be compared were compared: tensors, bytes, ranks above zero.
 void check_comparisons(const Evidence& evidence, Lines& lines) {
   if (is_black_box(evidence)) {
@@ -86,6 +93,10 @@ void check_comparisons(const Evidence& evidence, Lines& lines) {
     if (evidence.subject.events) {
       lines.emplace_back(
           "no rank ever wrote an event (a subject that writes none says so with `events = false`)");
+    }
+    // Nor does a program prove anything that left no file behind and wrote none.
+    if (std::none_of(evidence.lives.begin(), evidence.lives.end(), wrote_files)) {
+      lines.emplace_back("no rank ever wrote an event or a file");
     }
     return;
   }

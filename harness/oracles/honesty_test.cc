@@ -97,6 +97,17 @@ TEST(ExecutedFaultsTest, ASaveWithoutItsNumberIsInvalid) {
                          "which save");
 }
 
+TEST(ExecutedFaultsTest, ABlackBoxThatWritesNoFileIsInvalid) {
+  JobBuilder job = sound_job();
+  job.evidence.subject.events = false;
+  for (Life& life : job.evidence.lives) {
+    for (EventLog& log : life.events) log.events.clear();
+  }
+  EXPECT_EQ(executed_faults(job.evidence).outcome, Outcome::kPass);
+  for (Life& life : job.evidence.lives) life.trace.records.clear();
+  EXPECT_EQ(executed_faults(job.evidence).outcome, Outcome::kInvalid);
+}
+
 TEST(ExecutedFaultsTest, ALifeThatWasNotRunIsInvalid) {
   JobBuilder job = sound_job();
   job.evidence.lives.pop_back();

@@ -39,7 +39,7 @@ bool is_beyond(const Evidence& evidence, const std::string& requirement) {
   if (requirement == "F3") return subject.layout.shard.empty();
   if (requirement == "F6") return !subject.claims.durable;
   if (requirement == "C2") return subject.layout.marker.empty() && subject.layout.pointer.empty();
-  if (requirement == "C6") return !tells_of_collectives(evidence);
+  if (requirement == "C6") return evidence.scenario.world < 2 || !tells_of_collectives(evidence);
   return false;
 }
 
