@@ -22,13 +22,14 @@ std::vector<std::string> sorted(std::vector<std::string> names) {
 }
 
 Result<std::vector<Scenario>> named_scenarios(const Catalog& catalog, const std::string& name) {
-  if (fs::path(name).filename() == "scenario.json") {
-    SAVEGATE_TRY(std::string text, harness::read_file(name));
-    SAVEGATE_TRY(Scenario scenario, harness::scenario_from_json(text));
-    return std::vector<Scenario>{std::move(scenario)};
+  if (name.ends_with(".json")) {
+    auto text = harness::read_file(name);
+    if (!text) return fail(invalid("cannot read the stored scenario", name));
+    auto scenario = harness::scenario_from_json(*text);
+    if (!scenario) return fail(invalid(scenario.error().text, name));
+    return std::vector<Scenario>{std::move(*scenario)};
   }
   const std::vector<std::string> suites = catalog.suite_names();
-  const std::string head = name.substr(0, name.find('/'));
   if (name.ends_with(".toml") || std::find(suites.begin(), suites.end(), name) != suites.end()) {
     SAVEGATE_TRY(Suite suite, catalog.suite(name));
     return std::move(suite.scenarios);

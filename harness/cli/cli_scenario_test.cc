@@ -1,6 +1,7 @@
 // The command line as CI sees it: exit codes, bad input, and what is left behind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -119,6 +120,24 @@ TEST_F(CliTest, AStoreThatCannotBeWrittenExitsWithThree) {
   const Ran ran = savegate_.run("run smoke/clean --store /proc/nowhere");
   EXPECT_EQ(ran.status, 3) << ran.output;
   EXPECT_THAT(ran.output, HasSubstr("/proc/nowhere"));
+}
+
+TEST_F(CliTest, AFullStoreIsTheEnvironmentsFault) {
+  if (geteuid() != 0) GTEST_SKIP() << "a small file system of its own needs root";
+  const Ran ran =
+      savegate_.shell("unshare -m sh -c 'mkdir " + savegate_.folder() +
+                      "/small && mount -t tmpfs -o size=64k none " + savegate_.folder() +
+                      "/small && " + savegate_.bin() + "/savegate run smoke/clean --store " +
+                      savegate_.folder() + "/small/store'");
+  EXPECT_EQ(ran.status, 3) << ran.output;
+  EXPECT_THAT(ran.output, HasSubstr("ENOSPC"));
+}
+
+TEST_F(CliTest, ADamagedStoredScenarioExitsWithTwoAndIsNamed) {
+  const std::string damaged = write("stored.json", "{\"name\": ");
+  const Ran ran = savegate_.run("run " + damaged);
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_THAT(ran.output, HasSubstr(damaged));
 }
 
 TEST_F(CliTest, AnEventLineThatIsNoJsonIsInvalidAndQuoted) {

@@ -4,10 +4,23 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstdio>
 #include <thread>
 
 namespace savegate::cli {
+
+namespace {
+
+// What the machine refuses, not what savegate did wrong.
+bool is_of_the_environment(int error) {
+  constexpr std::array kErrors = {ENOSPC, EDQUOT, EROFS,  EACCES, EPERM,
+                                  EIO,    EMFILE, ENFILE, ENOMEM};
+  return std::find(kErrors.begin(), kErrors.end(), error) != kErrors.end();
+}
+
+}  // namespace
 
 void add_options(CLI::App& command, Options& options) {
   command.add_option("--subject", options.subject, "the save path under test")
@@ -47,6 +60,7 @@ int report_error(const Status& status) {
     case Code::kUnavailable:
       return kEnvironment;
     case Code::kSystem:
+      return is_of_the_environment(status.error) ? kEnvironment : kOwnError;
     case Code::kInternal:
       return kOwnError;
   }
