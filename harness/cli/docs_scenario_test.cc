@@ -19,6 +19,9 @@ struct Block {
   std::string script;
 };
 
+// The name of a test's parameter in its output.
+void PrintTo(const Block& block, std::ostream* stream) { *stream << block.place; }
+
 std::vector<Block> blocks_of(const fs::path& path) {
   std::vector<Block> blocks;
   std::ifstream file(path);
