@@ -37,7 +37,7 @@ struct Options {
   std::string keep = "failed";  // failed | all | none: backing trees that stay
   std::string junit;            // "": only the store's junit.xml
   std::string timeout;          // "": as the scenario says
-  std::optional<int> jobs;                 // default: one a core, at most 4; one on a GPU
+  std::optional<int> jobs;      // default: one a core, at most 4; one on a GPU
 };
 
 int jobs_of(const Options& options);

@@ -151,8 +151,7 @@ std::string library_version(const char* library, const char* function) {
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): what dlsym is for
   const auto ask = reinterpret_cast<VersionFunction>(::dlsym(handle, function));
   int version = 0;
-  std::string text =
-      ask != nullptr && ask(&version) == 0 ? std::to_string(version) : kNotObtained;
+  std::string text = ask != nullptr && ask(&version) == 0 ? std::to_string(version) : kNotObtained;
   ::dlclose(handle);
   return text;
 }
