@@ -20,7 +20,7 @@ class CliTest : public testing::Test {
     if (const std::string why = SavegateProgram::why_not(); !why.empty()) GTEST_SKIP() << why;
   }
   std::string write(const std::string& name, const std::string& text) {
-    const std::string path = savegate_.folder() + "/" + name;
+    std::string path = savegate_.folder() + "/" + name;
     std::ofstream(path) << text;
     return path;
   }

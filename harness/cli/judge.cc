@@ -35,7 +35,7 @@ std::vector<std::string> scenario_folders(const std::string& directory) {
 // judgement-1.json, -2 … : the first name that is free.
 std::string free_name(const std::string& directory) {
   for (int number = 1;; ++number) {
-    const std::string path = fmt::format("{}/judgement-{}.json", directory, number);
+    std::string path = fmt::format("{}/judgement-{}.json", directory, number);
     if (!fs::exists(path)) return path;
   }
 }

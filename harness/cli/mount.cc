@@ -61,6 +61,7 @@ Result<pid_t> start_daemon(const Mounting& mounting, const int (&ready_pipe)[2])
   std::vector<std::string> words = mounting.words;
   words.insert(words.end(), {"--parent-pid", parent, "--ready-fd", ready});
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   const pid_t daemon = fork();

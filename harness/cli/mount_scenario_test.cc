@@ -29,7 +29,7 @@ class MountTest : public testing::Test {
     return savegate_.run("mount " + backing() + " " + mount() + " --background " + more);
   }
   std::string write(const std::string& name, const std::string& text) {
-    const std::string path = savegate_.folder() + "/" + name;
+    std::string path = savegate_.folder() + "/" + name;
     std::ofstream(path) << text;
     return path;
   }

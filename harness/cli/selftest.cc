@@ -66,7 +66,7 @@ class Selftest {
       if (needed) jobs.push_back({scenario, subject_});
     }
     score_.sound = jobs.size();
-    return session_.run_jobs(jobs, [&](std::size_t i, ScenarioResult result) {
+    return session_.run_jobs(jobs, [&](std::size_t i, const ScenarioResult& result) {
       const bool passed = result.outcome == Outcome::kPass;
       score_.sound_passed += passed ? 1 : 0;
       session_.progress().print(fmt::format(
@@ -95,7 +95,7 @@ class Selftest {
     }
     score_.controls = jobs.size();
     return session_.run_jobs(
-        jobs, [&](std::size_t i, ScenarioResult result) { note(controls_[i], result); });
+        jobs, [&](std::size_t i, const ScenarioResult& result) { note(controls_[i], result); });
   }
 
   void note(const Control& control, const ScenarioResult& result) {

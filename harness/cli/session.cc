@@ -117,8 +117,9 @@ Result<ScenarioResult> Session::run_one(const Job& job) {
   return result;
 }
 
-Result<void> Session::run_jobs(const std::vector<Job>& jobs,
-                               const std::function<void(std::size_t, ScenarioResult)>& done) {
+Result<void> Session::run_jobs(
+    const std::vector<Job>& jobs,
+    const std::function<void(std::size_t, const ScenarioResult&)>& done) {
   progress_.expect(jobs.size());
   std::mutex mutex;  // guards `done`, `problem`
   std::optional<Status> problem;
@@ -133,7 +134,7 @@ Result<void> Session::run_jobs(const std::vector<Job>& jobs,
       if (harness::interrupted()) return;  // cut short: no verdict
       const std::lock_guard lock(mutex);
       if (result) {
-        done(i, std::move(*result));
+        done(i, *result);
         continue;
       }
       if (!problem) problem = result.error();
@@ -145,6 +146,7 @@ Result<void> Session::run_jobs(const std::vector<Job>& jobs,
     work();
   } else {
     std::vector<std::jthread> workers;
+    workers.reserve(static_cast<std::size_t>(workers_wanted));
     for (int i = 0; i < workers_wanted; ++i) workers.emplace_back(work);
   }
   if (problem) return fail(*problem);
@@ -178,11 +180,11 @@ Result<std::vector<Scenario>> Session::expand(const Scenario& scenario, const Su
 Result<void> Session::run(const std::vector<Scenario>& scenarios, const Subject& subject) {
   std::vector<Job> jobs;
   const auto run_collected = [&]() -> Result<void> {
-    Result<void> ran = run_jobs(jobs, [&](std::size_t, ScenarioResult result) {
+    Result<void> ran = run_jobs(jobs, [&](std::size_t, const ScenarioResult& result) {
       if (is_sweep_point(result)) ++record_.coverage.back().tried;
       if (!is_sweep_point(result) || result.outcome != Outcome::kPass)
         progress_.print(reports::render_scenario(result, isatty(STDOUT_FILENO) != 0));
-      record_.scenarios.push_back(std::move(result));
+      record_.scenarios.push_back(result);
     });
     jobs.clear();
     return ran;

@@ -44,8 +44,9 @@ class Session {
 
   // --jobs at a time; `done` is called for each as it ends, one at a time, with its place in
   // `jobs`.
-  Result<void> run_jobs(const std::vector<Job>& jobs,
-                        const std::function<void(std::size_t, reports::ScenarioResult)>& done);
+  Result<void> run_jobs(
+      const std::vector<Job>& jobs,
+      const std::function<void(std::size_t, const reports::ScenarioResult&)>& done);
 
   // Writes result.json and junit.xml, moves store/latest, prints the report. The exit code.
   Result<int> finish();

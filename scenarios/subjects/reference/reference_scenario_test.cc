@@ -49,10 +49,11 @@ class ReferenceTest : public testing::TestWithParam<int> {
       ::setrlimit(RLIMIT_FSIZE, &limit);
       ::signal(SIGXFSZ, SIG_IGN);
     }
-    std::vector<std::string> words = {SAVEGATE_BIN_DIR "/savegate-reference", "--state", "1MiB",
-                                      "--collective-timeout", "60"};
+    const std::string program = std::string(SAVEGATE_BIN_DIR) + "/savegate-reference";
+    std::vector<std::string> words = {program, "--state", "1MiB", "--collective-timeout", "60"};
     words.insert(words.end(), launch.arguments.begin(), launch.arguments.end());
     std::vector<char*> pointers;
+    pointers.reserve(words.size() + 1);
     for (std::string& word : words) pointers.push_back(word.data());
     pointers.push_back(nullptr);
     ::execv(pointers[0], pointers.data());
@@ -120,6 +121,7 @@ TEST_P(ReferenceTest, NewProcessesRestoreWhatEveryRankSaved) {
 TEST_P(ReferenceTest, AResumedRunEqualsAnUninterruptedOne) {
   ASSERT_EQ(run({.life = 1, .until = 4, .arguments = {}}), all(0));
   std::vector<json> straight;
+  straight.reserve(static_cast<std::size_t>(world()));
   for (int rank = 0; rank < world(); ++rank) straight.push_back(event(1, rank, "save_begin", 4));
   std::filesystem::remove_all(root());
   std::filesystem::create_directory(root());
