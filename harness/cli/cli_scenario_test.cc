@@ -208,7 +208,7 @@ TEST_F(CliTest, DoctorFindsAllThatIsNeeded) {
 TEST_F(CliTest, AnInterruptStopsTheRanksAndKeepsWhatWasCollected) {
   const Ran ran = savegate_.run_and_signal("run smoke enospc restore", SIGINT, /*seed=*/1);
   EXPECT_EQ(ran.status, 130) << ran.output;
-  EXPECT_EQ(savegate_.processes(), "");
+  EXPECT_EQ(savegate_.processes_left(), "");
 }
 
 }  // namespace

@@ -1,6 +1,10 @@
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "faults/plan.h"
@@ -57,6 +61,31 @@ Result<json> request_for(const std::vector<std::string>& words) {
                                                      "release", "fired", "mark", "stop"})));
 }
 
+bool is_mounted(const std::string& mount_point) {
+  std::ifstream mounts("/proc/self/mounts");
+  for (std::string line; std::getline(mounts, line);)
+    if (line.find(" " + mount_point + " ") != std::string::npos) return true;
+  return false;
+}
+
+// `stop` is answered before the daemon unmounts; whoever asked for it wants the mount gone.
+Result<void> wait_until_unmounted(const std::string& mount_point) {
+  constexpr int kPatienceMs = 10'000;
+  std::error_code error;
+  const std::string path =
+      std::filesystem::absolute(mount_point, error).lexically_normal().string();
+  const int changes = open("/proc/self/mounts", O_RDONLY | O_CLOEXEC);  // POLLPRI: mounts changed
+  if (changes < 0) return fail(system_error("open", "/proc/self/mounts"));
+  int ready = 1;
+  while (ready > 0 && is_mounted(path)) {
+    pollfd waiting{changes, POLLPRI, 0};
+    ready = poll(&waiting, 1, kPatienceMs);
+  }
+  close(changes);
+  if (ready > 0) return {};
+  return fail(unavailable("still mounted 10 s after it was told to stop; try umount -l", path));
+}
+
 Result<void> call(const std::string& mount_or_socket, const std::vector<std::string>& words) {
   SAVEGATE_TRY(json request, request_for(words));
   std::error_code ignored;
@@ -75,6 +104,7 @@ Result<void> call(const std::string& mount_or_socket, const std::vector<std::str
     for (const json& record : answer["records"]) fmt::print("{}\n", record.dump());
     return {};
   }
+  if (words.front() == "stop" && !is_socket) return wait_until_unmounted(mount_or_socket);
   answer.erase("ok");
   if (!answer.empty()) fmt::print("{}\n", answer.dump(2));
   return {};

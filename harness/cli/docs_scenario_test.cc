@@ -73,7 +73,7 @@ TEST_P(DocsTest, RunsAsShown) {
   const Ran ran = savegate.shell("cd " + folder.string() + " && bash -e -x " + script);
   const std::size_t from = ran.output.size() > 6000 ? ran.output.size() - 6000 : 0;
   EXPECT_EQ(ran.status, 0) << GetParam().place << "\n" << ran.output.substr(from);
-  EXPECT_EQ(savegate.processes(), "") << GetParam().place;
+  EXPECT_EQ(savegate.processes_left(), "") << GetParam().place;
 }
 
 INSTANTIATE_TEST_SUITE_P(Blocks, DocsTest, testing::ValuesIn(all_blocks()), [](const auto& block) {

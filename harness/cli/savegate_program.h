@@ -34,6 +34,8 @@ class SavegateProgram {
 
   // Processes that still hold this store in their arguments or environment, a line each.
   std::string processes() const;
+  // The same, once those that are about to end have had the time to: what really stays.
+  std::string processes_left() const;
 
   const std::string& folder() const { return folder_; }
   std::string store() const { return folder_ + "/store"; }
