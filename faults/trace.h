@@ -24,7 +24,7 @@ struct TraceRecord {
   Op op = Op::kLookup;
   Caller caller;
   std::string path;
-  std::string path2;  // new name; symlink target; for kPhase: the mark's kind (see Mark)
+  std::string path2;  // new name; symlink target; a mark: its name (path is its kind)
   std::string phase;  // of the caller when the operation began
   int attempt = 0;
   FileId file = 0;
