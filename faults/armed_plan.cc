@@ -155,13 +155,20 @@ class ArmedPlan::Verdict {
   Decision decision_;
 };
 
+std::deque<RuleState> ArmedPlan::states_of(const Plan& plan) {
+  std::deque<RuleState> states;
+  for (const Rule& rule : plan.rules) states.emplace_back(rule, plan.seed);
+  return states;
+}
+
 ArmedPlan::ArmedPlan(Plan plan, const Layout& layout, int life, std::uint64_t generation)
     : plan_(std::move(plan)),
       layout_(layout),
       life_(life),
       generation_(generation),
+      rules_(states_of(plan_)),
+      index_(rules_, life),
       accounts_(plan_.budgets) {
-  for (const Rule& rule : plan_.rules) rules_.emplace_back(rule, plan_.seed);
   for (const BudgetSpec& budget : plan_.budgets) {
     budget_paths_.emplace_back(budget.path);
     budget_counts_.emplace_back();
@@ -180,36 +187,52 @@ ArmedPlan::Selection ArmedPlan::select(std::string_view path) const {
   Selection selection;
   if (rules_.empty() && budget_paths_.empty()) return selection;
   selection.file = classify(layout_, path);
-  for (std::uint32_t i = 0; i < rules_.size(); ++i) {
-    if (!rules_[i].can_match(path, selection.file, life_)) continue;
-    selection.rules.push_back(i);
-    selection.ops |= rules_[i].ops() | rules_[i].delivering_ops();
-  }
+  RuleIndex::Named named = index_.named(path, selection.file);
+  selection.ops = named.ops;
+  selection.rules = std::move(named.rules);
   selection.budgets = budgets_of(path);
   if (!selection.budgets.empty()) selection.ops |= kCharging;
   return selection;
 }
 
-Decision ArmedPlan::decide(const Operation& operation, const std::vector<std::uint32_t>& rules,
+Decision ArmedPlan::decide(const Operation& operation, RuleSet& rules,
                            const std::vector<std::uint32_t>& budgets, const Phases& phases) {
   Verdict verdict(operation, phases, life_);
   deliver_late_error(operation, verdict);
-  for (const std::uint32_t index : rules) {
-    RuleState& rule = rules_[index];
-    if ((rule.ops() & op_bit(operation.op)) == 0) continue;
-    const Phase* phase = rule.needs_phase() ? &verdict.phase() : nullptr;
-    if (!rule.is_candidate(operation, phase) || !rule.selects(operation)) continue;
-    if (rule.delivering_ops() != 0) {
-      mark_late_error(operation, index);
-    } else {
-      verdict.set_rule_index(index);
-      verdict.act(rule);
-    }
-  }
+  index_.each(operation, rules, phases,
+              [&](std::uint32_t index) { ask(operation, index, rules, verdict); });
   if (!budgets.empty() && (kCharging & op_bit(operation.op)) != 0) {
     charge(operation, budgets, verdict);
   }
   return verdict.take();
+}
+
+void ArmedPlan::ask(const Operation& operation, std::uint32_t index, RuleSet& of_file,
+                    Verdict& verdict) {
+  RuleState& rule = rules_[index];
+  if (rule.needs_phase() && !rule.phase_holds(operation, verdict.phase())) return;
+  const RuleState::Selected selected = rule.selects(operation);
+  if (selected.is_last) {
+    switch (rule.rule().match.per) {
+      case CountPer::kRank:
+        index_.finish(index, operation.caller.rank);
+        break;
+      case CountPer::kFile:
+        of_file.remove(index);
+        break;
+      case CountPer::kRule:
+        index_.finish(index);
+        break;
+    }
+  }
+  if (!selected.fires) return;
+  if (rule.delivering_ops() != 0) {
+    mark_late_error(operation, index);
+  } else {
+    verdict.set_rule_index(index);
+    verdict.act(rule);
+  }
+  if (rule.is_over()) index_.finish(index);
 }
 
 void ArmedPlan::deliver_late_error(const Operation& operation, Verdict& verdict) {

@@ -27,6 +27,7 @@
 #include "faults/budget.h"
 #include "faults/injector.h"
 #include "faults/phases.h"
+#include "faults/rule_index.h"
 #include "faults/rule_state.h"
 
 namespace savegate::faults {
@@ -41,14 +42,18 @@ class ArmedPlan {
   struct Selection {
     std::uint64_t ops = 0;
     Classified file;
-    std::vector<std::uint32_t> rules;
+    RuleSet rules;
     std::vector<std::uint32_t> budgets;
   };
   Selection select(std::string_view path) const;
   std::vector<std::uint32_t> budgets_of(std::string_view path) const;
 
-  Decision decide(const Operation& operation, const std::vector<std::uint32_t>& rules,
+  // `rules` are those of the file; what is over for this file leaves them.
+  Decision decide(const Operation& operation, RuleSet& rules,
                   const std::vector<std::uint32_t>& budgets, const Phases& phases);
+  void marked(int rank, std::string_view name, const Phase& phase, std::uint64_t now_ns) {
+    index_.marked(rank, name, phase, now_ns);
+  }
 
   Accounts& accounts() { return accounts_; }
   const Accounts& accounts() const { return accounts_; }
@@ -57,6 +62,8 @@ class ArmedPlan {
 
  private:
   class Verdict;
+  static std::deque<RuleState> states_of(const Plan& plan);
+  void ask(const Operation& operation, std::uint32_t index, RuleSet& of_file, Verdict& verdict);
   struct BudgetCount {
     std::atomic<std::uint64_t> candidates{0};
     std::atomic<std::uint64_t> hits{0};
@@ -72,6 +79,7 @@ class ArmedPlan {
   const int life_;
   const std::uint64_t generation_;
   std::deque<RuleState> rules_;
+  RuleIndex index_;
   std::vector<Glob> budget_paths_;
   std::deque<BudgetCount> budget_counts_;
   Accounts accounts_;

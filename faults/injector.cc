@@ -67,9 +67,15 @@ Decision Injector::decide(const Operation& operation) {
   return rules->plan_->decide(operation, rules->rules_, rules->budgets_, impl_->phases);
 }
 
-void Injector::enter(int rank, std::string_view span) { impl_->phases.enter(rank, span); }
+void Injector::enter(int rank, std::string_view span, std::uint64_t now_ns) {
+  impl_->phases.enter(rank, span);
+  impl_->armed_now()->marked(rank, span, *impl_->phases.now(rank), now_ns);
+}
 void Injector::leave(int rank) { impl_->phases.leave(rank); }
-void Injector::point(int rank, std::string_view name) { impl_->phases.point(rank, name); }
+void Injector::point(int rank, std::string_view name, std::uint64_t now_ns) {
+  impl_->phases.point(rank, name);
+  impl_->armed_now()->marked(rank, name, *impl_->phases.now(rank), now_ns);
+}
 std::string Injector::phase(int rank) const { return impl_->phases.now(rank)->full; }
 int Injector::attempt(int rank) const { return impl_->phases.now(rank)->attempt; }
 

@@ -23,12 +23,13 @@
 #include "faults/layout.h"
 #include "faults/operation.h"
 #include "faults/plan.h"
+#include "faults/rule_set.h"
 
 namespace savegate::faults {
 
 class ArmedPlan;  // armed_plan.h
 
-// What rules could act on a file of one name. Immutable; valid as long as the holder keeps it.
+// What rules could act on one file by one name; valid as long as the holder keeps it.
 class FileRules {
  public:
   bool can_match(Op op) const { return (ops_ & op_bit(op)) != 0; }
@@ -43,7 +44,7 @@ class FileRules {
   std::uint64_t ops_ = 0;
   Role role_ = Role::kNone;
   bool temporary_ = false;
-  std::vector<std::uint32_t> rules_;  // indices into the plan's rules
+  mutable RuleSet rules_;  // those that are not over for this file
   std::vector<std::uint32_t> budgets_;
   std::shared_ptr<ArmedPlan> plan_;
 };
@@ -92,9 +93,10 @@ class Injector {
 
   // Phase of a rank. enter("save 2") opens a span (its second time in a life is attempt 2), leave()
   // closes it, point("commit") makes the phase "save 2/commit" until the next point or leave.
-  void enter(int rank, std::string_view span);
+  // The time is that of Operation::now_ns; `since` counts from it.
+  void enter(int rank, std::string_view span, std::uint64_t now_ns = 0);
   void leave(int rank);
-  void point(int rank, std::string_view name);
+  void point(int rank, std::string_view name, std::uint64_t now_ns = 0);
   std::string phase(int rank) const;
   int attempt(int rank) const;
 

@@ -58,22 +58,27 @@ TEST(AllocationTest, RulesThatDoNotFireAllocateNothingOnceTheRankIsKnown) {
   TestMount mount(
       "[[rule]]\nmatch = { op = 'write', rank = 1 }\naction = { errno = 'EIO' }\n"
       "[[rule]]\nmatch = { op = 'write', phase = 'save 2' }\naction = { errno = 'EIO' }\n"
+      "[[rule]]\nmatch = { op = 'write', since = { mark = 'save 1', from = '1s' } }\n"
+      "action = { errno = 'EIO' }\n"
+      "[[rule]]\nmatch = { op = 'write', offset = ['1GiB'] }\naction = { errno = 'EIO' }\n"
       "[[rule]]\nmatch = { op = 'write', nth = 1000, probability = 0.5 }\n"
       "action = { errno = 'EIO' }\n"
       "[[budget]]\nlimit = '1GiB'\n");
-  mount.injector.enter(0, "save 1");
+  mount.injector.enter(0, "save 1", 1);
   const auto rules = mount.injector.rules_for("a");
   Operation operation{.op = Op::kWrite,
                       .caller = {.rank = 0, .relation = Relation::kProcess, .pid = 1, .tid = 1},
                       .rules = rules.get(),
                       .path = "a",
                       .file = 7,
-                      .length = 4096};
+                      .length = 4096,
+                      .now_ns = 2};
   mount.injector.decide(operation);
   EXPECT_EQ(allocations_of([&] {
               for (int i = 0; i < 10; ++i) {
                 mount.injector.decide(operation);
                 operation.offset += operation.length;
+                operation.now_ns += 1000;
               }
             }),
             0U);

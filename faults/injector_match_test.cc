@@ -206,5 +206,84 @@ TEST(MatchTest, AllKeysMustHold) {
   EXPECT_EQ(pattern(mount, 3, "a", 1), ".x.");
 }
 
+TEST(SinceTest, TheWindowCountsFromTheRanksOwnMark) {
+  auto mount = TestMount::with_rule("since = { mark = 'save 1', from = '100ns', to = '200ns' }",
+                                    "errno = 'EIO'");
+  const auto hits_at = [&mount](std::uint64_t now_ns, int rank = 0) {
+    mount.now_ns = now_ns;
+    return mount.write("a", 0, 1, rank).acts();
+  };
+  EXPECT_FALSE(hits_at(1000));
+  mount.injector.enter(0, "save 1", 1000);
+  EXPECT_FALSE(hits_at(1099));
+  EXPECT_TRUE(hits_at(1100));
+  EXPECT_TRUE(hits_at(1199));
+  EXPECT_FALSE(hits_at(1150, /*rank=*/1));
+  EXPECT_FALSE(hits_at(1200));
+  EXPECT_TRUE(hits_at(1150)) << "an operation that took its time earlier";
+}
+
+TEST(SinceTest, TheLatestMarkCountsAndLeavingItsSpanEndsNothing) {
+  auto mount = TestMount::with_rule("since = { mark = '*/commit', to = '100ns' }", "errno = 'EIO'");
+  mount.injector.enter(0, "save 1", 1000);
+  mount.injector.point(0, "commit", 1050);
+  mount.injector.leave(0);
+  mount.now_ns = 1149;
+  EXPECT_TRUE(mount.write("a", 0, 1).acts());
+  mount.now_ns = 2000;
+  EXPECT_FALSE(mount.write("a", 0, 1).acts());
+  mount.injector.enter(0, "save 2", 2001);
+  EXPECT_FALSE(mount.write("a", 0, 1).acts());
+  mount.injector.point(0, "commit", 2000);
+  EXPECT_TRUE(mount.write("a", 0, 1).acts());
+}
+
+TEST(SinceTest, AMarkItselfCanBeMet) {
+  auto mount = TestMount::with_rule("op = 'phase', since = { mark = 'save 1', from = '5ns' }",
+                                    "delay = '1ms'");
+  mount.injector.enter(0, "save 1", 1000);
+  mount.now_ns = 1000;
+  EXPECT_FALSE(mount.mark("save 1").acts());
+  mount.now_ns = 1005;
+  EXPECT_TRUE(mount.mark("commit").acts());
+}
+
+// One word of the index is 64 rules.
+TEST(ManyRulesTest, EachActsOnItsOwnOperationAlone) {
+  std::string plan;
+  for (int i = 0; i < 200; ++i) {
+    const std::string n = std::to_string(i);
+    plan += "[[rule]]\nname = '" + n +
+            "'\nmatch = { op = 'write', rank = " + std::to_string(i % 3) + ", offset = [" + n +
+            ", " + std::to_string(i + 1) + "] }\naction = { errno = 'EIO' }\n";
+  }
+  TestMount mount(plan);
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    const Decision decision = mount.write("a", i, 1, static_cast<int>(i % 3));
+    ASSERT_EQ(decision.hits.size(), 1U) << i;
+    EXPECT_EQ(decision.hits[0].rule, std::to_string(i));
+    EXPECT_FALSE(mount.write("a", i, 1, static_cast<int>((i + 1) % 3)).acts());
+  }
+  EXPECT_FALSE(mount.write("a", 200, 1, 0).acts());
+}
+
+TEST(ManyRulesTest, ARuleThatIsOverForARankGoesOnForTheOthers) {
+  auto mount = TestMount::with_rule("op = 'write', nth = 2", "errno = 'EIO'");
+  std::string seen;
+  for (int i = 0; i < 4; ++i) seen += mount.write("a", 0, 1, 0).acts() ? 'x' : '.';
+  for (int i = 0; i < 4; ++i) seen += mount.write("a", 0, 1, 1).acts() ? 'x' : '.';
+  EXPECT_EQ(seen, ".x...x..");
+  EXPECT_EQ(mount.injector.counts().at(0).candidates, 4U)
+      << "what came after the 2nd is not counted";
+}
+
+TEST(ManyRulesTest, ARuleThatIsOverForAFileGoesOnForTheOthers) {
+  auto mount = TestMount::with_rule("op = 'write', nth = 2, per = 'file'", "errno = 'EIO'");
+  std::string seen;
+  for (int i = 0; i < 4; ++i) seen += mount.write("a", 0, 1).acts() ? 'x' : '.';
+  for (int i = 0; i < 4; ++i) seen += mount.write("b", 0, 1).acts() ? 'x' : '.';
+  EXPECT_EQ(seen, ".x...x..");
+}
+
 }  // namespace
 }  // namespace savegate::faults

@@ -38,7 +38,8 @@ class TestMount {
                             .file = file_of(path),
                             .offset = offset,
                             .length = length,
-                            .file_size = 0});
+                            .file_size = 0,
+                            .now_ns = now_ns});
   }
   Decision write(std::string_view path, std::uint64_t offset, std::uint64_t length, int rank = 0) {
     return op(Op::kWrite, path, rank, offset, length);
@@ -50,13 +51,15 @@ class TestMount {
          .caller = {.rank = rank, .relation = Relation::kProcess, .pid = 100, .tid = 100},
          .rules = rules.get(),
          .path = "",
-         .path2 = name});
+         .path2 = name,
+         .now_ns = now_ns});
   }
   static FileId file_of(std::string_view path) {
     return 1 + std::hash<std::string_view>()(path) / 2;
   }
 
   Injector injector;
+  std::uint64_t now_ns = 1;
 };
 
 }  // namespace savegate::faults

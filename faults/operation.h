@@ -97,6 +97,7 @@ struct Operation {
   std::uint64_t length = 0;     // bytes asked
   std::uint64_t file_size = 0;  // bytes before the operation (data operations)
   bool takes_space = true;      // not where it punches a hole
+  std::uint64_t now_ns = 0;     // by the clock that the marks are told by
 };
 
 }  // namespace savegate::faults

@@ -4,35 +4,48 @@
 
 namespace savegate::faults {
 
+void Phases::Rank::set(std::shared_ptr<const Phase> next) {
+  phase = std::move(next);
+  serial.fetch_add(1, std::memory_order_release);
+}
+
 void Phases::enter(int rank, std::string_view span) {
-  const std::lock_guard lock(mutex_);
-  Rank& state = ranks_[rank];
+  Rank& state = ranks_.of(rank);
+  const std::lock_guard lock(state.mutex);
   Phase phase;
   phase.full = span;
   phase.span = span;
   phase.attempt = ++state.attempts[phase.span];
-  state.phase = std::make_shared<const Phase>(std::move(phase));
+  state.set(std::make_shared<const Phase>(std::move(phase)));
 }
 
 void Phases::leave(int rank) {
-  const std::lock_guard lock(mutex_);
-  if (auto found = ranks_.find(rank); found != ranks_.end()) found->second.phase = outside_;
+  Rank* state = ranks_.find(rank);
+  if (state == nullptr) return;
+  const std::lock_guard lock(state->mutex);
+  state->set(outside_);
 }
 
 void Phases::point(int rank, std::string_view name) {
-  const std::lock_guard lock(mutex_);
-  Rank& state = ranks_[rank];
+  Rank& state = ranks_.of(rank);
+  const std::lock_guard lock(state.mutex);
   Phase phase;
   if (state.phase) phase = {.full = "", .span = state.phase->span, .attempt = state.phase->attempt};
   if (!phase.span.empty()) phase.full = phase.span + '/';
   phase.full += name;
-  state.phase = std::make_shared<const Phase>(std::move(phase));
+  state.set(std::make_shared<const Phase>(std::move(phase)));
 }
 
 std::shared_ptr<const Phase> Phases::now(int rank) const {
-  const std::lock_guard lock(mutex_);
-  const auto found = ranks_.find(rank);
-  return found == ranks_.end() || !found->second.phase ? outside_ : found->second.phase;
+  Rank* state = ranks_.find(rank);
+  if (state == nullptr) return outside_;
+  const std::lock_guard lock(state->mutex);
+  return state->phase ? state->phase : outside_;
+}
+
+std::uint64_t Phases::serial(int rank) const {
+  const Rank* state = ranks_.find(rank);
+  return state == nullptr ? 0 : state->serial.load(std::memory_order_acquire);
 }
 
 }  // namespace savegate::faults

@@ -4,12 +4,15 @@
 // phase "save 2/commit" until the next point or leave(). Thread-safe.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+
+#include "faults/rank_table.h"
 
 namespace savegate::faults {
 
@@ -26,14 +29,20 @@ class Phases {
   void point(int rank, std::string_view name);
   // Never null; immutable, so that it can be read while the rank goes on.
   std::shared_ptr<const Phase> now(int rank) const;
+  // Another number for every phase of the rank; 0 before the first.
+  std::uint64_t serial(int rank) const;
 
  private:
   struct Rank {
+    explicit Rank(int) {}
+    void set(std::shared_ptr<const Phase> next);  // under the mutex
+
+    std::mutex mutex;  // innermost
     std::shared_ptr<const Phase> phase;
     std::map<std::string, int, std::less<>> attempts;
+    std::atomic<std::uint64_t> serial{0};
   };
-  mutable std::mutex mutex_;  // innermost
-  std::unordered_map<int, Rank> ranks_;
+  RankTable<Rank> ranks_;
   const std::shared_ptr<const Phase> outside_ = std::make_shared<const Phase>();
 };
 

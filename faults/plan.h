@@ -30,6 +30,14 @@ struct Range {  // half open: [from, to)
   bool operator==(const Range&) const = default;
 };
 
+// Time since the rank's own latest mark of that name; half open: [from, to).
+struct Since {
+  std::string mark;  // glob, as `phase` with op = "phase": "save 2", "save 2/commit"
+  std::uint64_t from_ns = 0;
+  std::uint64_t to_ns = UINT64_MAX;
+  bool operator==(const Since&) const = default;
+};
+
 // What the count of `nth`, `every` and `after_bytes` is kept by (TOML: per = "rank", the default).
 enum class CountPer : std::uint8_t { kRank, kFile, kRule };
 
@@ -43,7 +51,8 @@ struct Match {
   std::vector<Relation> relations;  // TOML: process = "main" | "thread" | "child"; empty: any
   std::vector<int> lives;
   std::optional<int> attempt;
-  std::string phase;                   // glob; "save 2" also matches "save 2/commit"
+  std::string phase;  // glob; "save 2" also matches "save 2/commit"
+  std::optional<Since> since;
   std::optional<Range> offset;         // the operation's first byte lies in it
   std::optional<Range> size;           // bytes asked
   std::optional<std::uint64_t> nth;    // 1 is the first matching operation

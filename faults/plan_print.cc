@@ -63,6 +63,17 @@ std::string range(const Range& range) {
                      toml_string(print_bytes(range.to)));
 }
 
+std::string since_table(const Since& since) {
+  std::string entries = fmt::format("mark = {}", toml_string(since.mark));
+  if (since.from_ns != 0) {
+    entries += fmt::format(", from = {}", toml_string(print_duration(since.from_ns)));
+  }
+  if (since.to_ns != UINT64_MAX) {
+    entries += fmt::format(", to = {}", toml_string(print_duration(since.to_ns)));
+  }
+  return fmt::format("{{ {} }}", entries);
+}
+
 std::string_view per_word(CountPer per) {
   switch (per) {
     case CountPer::kRank:
@@ -130,6 +141,7 @@ Entries entries_of(const Match& match) {
   if (!match.lives.empty()) add(entries, "life", numbers(match.lives));
   if (match.attempt) add(entries, "attempt", std::to_string(*match.attempt));
   if (!match.phase.empty()) add(entries, "phase", toml_string(match.phase));
+  if (match.since) add(entries, "since", since_table(*match.since));
   if (match.offset) add(entries, "offset", range(*match.offset));
   if (match.size) add(entries, "size", range(*match.size));
   if (match.nth) add(entries, "nth", std::to_string(*match.nth));

@@ -149,6 +149,19 @@ TEST(UnitsTest, BytesTakeUnits) {
   }
 }
 
+TEST(PlanTest, SinceIsAMarkAndAWindow) {
+  const Rule rule = only_rule("since = { mark = 'save 2/commit', from = '100ms' }", "lie = true");
+  EXPECT_EQ(rule.match.since->mark, "save 2/commit");
+  EXPECT_EQ(rule.match.since->from_ns, 100'000'000U);
+  EXPECT_EQ(rule.match.since->to_ns, UINT64_MAX);
+  EXPECT_THAT(error_of("[[rule]]\nmatch = { since = { mark = 'a', from = '2s', to = '1s' } }\n"
+                       "action = { lie = true }\n"),
+              HasSubstr("it ends before it begins"));
+  EXPECT_THAT(error_of("[[rule]]\nmatch = { since = { form = '2s' } }\n"
+                       "action = { lie = true }\n"),
+              HasSubstr("did you mean `from`?"));
+}
+
 TEST(UnitsTest, DurationsNeedAUnit) {
   EXPECT_EQ(parse_duration("200ms").value(), 200'000'000U);
   EXPECT_EQ(parse_duration("1.5s").value(), 1'500'000'000U);
@@ -217,6 +230,10 @@ class RandomPlan {
     maybe(match.lives, [&] { return std::vector<int>(1 + below(2), 2); });
     maybe(match.attempt, [&] { return static_cast<int>(1 + below(4)); });
     maybe(match.phase, [&] { return text(); });
+    maybe(match.since, [&] {
+      const Range window = range();
+      return Since{.mark = text(), .from_ns = window.from, .to_ns = window.to};
+    });
     maybe(match.offset, [&] { return range(); });
     maybe(match.size, [&] { return range(); });
     maybe(match.nth, [&] { return 1 + below(1000); });

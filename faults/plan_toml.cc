@@ -15,8 +15,9 @@ namespace {
 template <class T>
 T read_text(TomlReader& table, std::string_view key, T otherwise,
             Result<T> (*parse)(std::string_view)) {
+  const std::string text = table.text(key);
   if (!table.has(key)) return otherwise;
-  auto parsed = parse(table.text(key));
+  auto parsed = parse(text);
   if (parsed) return *parsed;
   table.error_at(key, fmt::format("`{}`: {}", key, parsed.error().text));
   return otherwise;
@@ -128,6 +129,19 @@ std::optional<std::uint64_t> read_count(TomlReader& table, std::string_view key)
   return static_cast<std::uint64_t>(table.integer(key, 1, 1, INT64_MAX));
 }
 
+std::optional<Since> read_since(TomlReader& table) {
+  auto inside = table.table("since");
+  if (!inside) return std::nullopt;
+  Since since;
+  since.mark = inside->required_string("mark");
+  since.from_ns = read_text<std::uint64_t>(*inside, "from", 0, parse_duration);
+  since.to_ns = read_text<std::uint64_t>(*inside, "to", UINT64_MAX, parse_duration);
+  if (since.from_ns >= since.to_ns) {
+    inside->error_at("to", "`since` is empty: it ends before it begins");
+  }
+  return since;
+}
+
 Match read_match(TomlReader& table) {
   Match match;
   match.ops = read_ops(table);
@@ -149,6 +163,7 @@ Match read_match(TomlReader& table) {
     match.attempt = static_cast<int>(table.integer("attempt", 1, 1, 1'000'000));
   }
   match.phase = table.string("phase");
+  match.since = read_since(table);
   match.offset = read_range(table, "offset");
   match.size = read_range(table, "size");
   match.nth = read_count(table, "nth");

@@ -8,13 +8,15 @@
 namespace savegate::faults {
 namespace {
 
-template <class T>
-bool any_or_one_of(const std::vector<T>& wanted, const T& found) {
-  return wanted.empty() || std::find(wanted.begin(), wanted.end(), found) != wanted.end();
-}
-
-bool within(const std::optional<Range>& range, std::uint64_t value) {
-  return !range || (range->from <= value && value < range->to);
+// A mark is matched by its own name or by its place in the span; not by the span alone, which every
+// mark within it has in common.
+bool matches_mark(const Glob& glob, std::string_view mark, const Phase& phase) {
+  if (glob.matches(mark)) return true;
+  if (phase.span.empty() || mark == phase.span) return false;
+  std::string full = phase.span;
+  full += '/';
+  full += mark;
+  return glob.matches(full);
 }
 
 }  // namespace
@@ -25,18 +27,10 @@ RuleState::RuleState(Rule rule, std::uint64_t seed)
       ops_(acting_ops(rule_.match, rule_.action)),
       seed_(seed),
       id_(hash_text(rule_.name)),
-      path_(rule_.match.path),
       phase_(rule_.match.phase),
+      since_(rule_.match.since ? rule_.match.since->mark : ""),
       counts_(rule_.match.nth || rule_.match.every || rule_.match.after_bytes ||
               rule_.match.probability) {}
-
-bool RuleState::can_match(std::string_view path, const Classified& file, int life) const {
-  const Match& match = rule_.match;
-  if (!any_or_one_of(match.lives, life)) return false;
-  if (match.role && *match.role != file.role) return false;
-  if (match.temporary && *match.temporary != file.temporary) return false;
-  return match.path.empty() || path_.matches(path);
-}
 
 std::uint64_t RuleState::delivering_ops() const {
   const auto* error = std::get_if<ErrnoAction>(&rule_.action);
@@ -44,29 +38,16 @@ std::uint64_t RuleState::delivering_ops() const {
   return op_bit(*error->late == LateAt::kFsync ? Op::kFsync : Op::kClose);
 }
 
-bool RuleState::phase_matches(const Operation& operation, const Phase& phase) const {
-  if (operation.op != Op::kPhase) {
-    return !phase.full.empty() && (phase_.matches(phase.full) || phase_.matches(phase.span));
-  }
-  // A mark is matched by its own name or by its place in the span; not by the span alone, which
-  // every mark within it has in common.
-  if (phase_.matches(operation.path2)) return true;
-  if (phase.span.empty() || operation.path2 == phase.span) return false;
-  std::string full = phase.span;
-  full += '/';
-  full += operation.path2;
-  return phase_.matches(full);
+bool RuleState::phase_holds(const Operation& operation, const Phase& phase) const {
+  const Match& match = rule_.match;
+  if (match.attempt && *match.attempt != phase.attempt) return false;
+  if (match.phase.empty()) return true;
+  if (operation.op == Op::kPhase) return matches_mark(phase_, operation.path2, phase);
+  return !phase.full.empty() && (phase_.matches(phase.full) || phase_.matches(phase.span));
 }
 
-bool RuleState::is_candidate(const Operation& operation, const Phase* phase) const {
-  const Match& match = rule_.match;
-  if (!any_or_one_of(match.ranks, operation.caller.rank)) return false;
-  if (!any_or_one_of(match.relations, operation.caller.relation)) return false;
-  if (!within(match.offset, operation.offset) || !within(match.size, operation.length)) {
-    return false;
-  }
-  if (match.attempt && *match.attempt != phase->attempt) return false;
-  return match.phase.empty() || phase_matches(operation, *phase);
+bool RuleState::since_begins_at(std::string_view mark, const Phase& phase) const {
+  return rule_.match.since && matches_mark(since_, mark, phase);
 }
 
 std::uint64_t RuleState::count_key(const Operation& operation) const {
@@ -81,9 +62,9 @@ std::uint64_t RuleState::count_key(const Operation& operation) const {
   return 0;
 }
 
-bool RuleState::selects(const Operation& operation) {
-  candidates_.fetch_add(1);
-  if (!counts_) return true;
+RuleState::Selected RuleState::selects(const Operation& operation) {
+  candidates_.fetch_add(1, std::memory_order_relaxed);
+  if (!counts_) return {.fires = true};
   const Match& match = rule_.match;
   std::uint64_t nth = 0;
   std::uint64_t bytes_before = 0;
@@ -96,15 +77,19 @@ bool RuleState::selects(const Operation& operation) {
     count.bytes += operation.length;
     if (match.probability) nth_of_rank = ++by_rank_[operation.caller.rank];
   }
+  Selected selected{.fires = true, .is_last = match.nth && !match.every && nth >= *match.nth};
   if (match.every) {
     const std::uint64_t first = match.nth.value_or(*match.every);
-    if (nth < first || (nth - first) % *match.every != 0) return false;
-  } else if (match.nth && nth != *match.nth) {
-    return false;
+    selected.fires = nth >= first && (nth - first) % *match.every == 0;
+  } else if (match.nth) {
+    selected.fires = nth == *match.nth;
   }
-  if (match.after_bytes && bytes_before < *match.after_bytes) return false;
-  return !match.probability ||
-         random_unit(seed_, id_, operation.caller.rank, nth_of_rank) < *match.probability;
+  if (match.after_bytes && bytes_before < *match.after_bytes) selected.fires = false;
+  if (selected.fires && match.probability) {
+    selected.fires =
+        random_unit(seed_, id_, operation.caller.rank, nth_of_rank) < *match.probability;
+  }
+  return selected;
 }
 
 bool RuleState::claim_once() { return !rule_.match.once || !once_taken_.exchange(true); }

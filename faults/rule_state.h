@@ -1,5 +1,5 @@
-// RuleState: one armed rule with its counters. It says of an operation whether it is a candidate
-// (everything but the counts holds) and whether the rule fires at it (the counts hold too).
+// RuleState: one armed rule with its counters. It says whether a rank's phase suits it, and of an
+// operation for which all but the counts holds, whether the rule fires at it.
 //
 // Thread-safe. The counts of a rank are kept apart from those of the others, so that what the rule
 // does to one rank never depends on when another came along; only per = "file" and per = "rule"
@@ -23,19 +23,24 @@ class RuleState {
  public:
   RuleState(Rule rule, std::uint64_t seed);
 
-  // What its name, role and the life allow; asked once a file.
-  bool can_match(std::string_view path, const Classified& file, int life) const;
   // Operations that the rule may act on, and those at which it delivers a late error.
   std::uint64_t ops() const { return ops_; }
   std::uint64_t delivering_ops() const;
   bool needs_phase() const { return !rule_.match.phase.empty() || rule_.match.attempt.has_value(); }
 
-  // Whether all but the counts holds. `phase` is the caller's; read only where needs_phase().
-  bool is_candidate(const Operation& operation, const Phase* phase) const;
-  // Counts the candidate; true if it is one of those at which the rule fires.
-  bool selects(const Operation& operation);
+  // Whether the rule's phase and attempt are those of the caller.
+  bool phase_holds(const Operation& operation, const Phase& phase) const;
+  // Whether the rule's `since` counts from this mark of a rank in that phase.
+  bool since_begins_at(std::string_view mark, const Phase& phase) const;
+  // Counts the candidate.
+  struct Selected {
+    bool fires = false;
+    bool is_last = false;  // none that is counted with it can make the rule fire any more
+  };
+  Selected selects(const Operation& operation);
   // False if a `once` rule has fired already; else it has now.
   bool claim_once();
+  bool is_over() const { return once_taken_.load(std::memory_order_relaxed); }
   std::uint64_t count_hit() { return 1 + hits_.fetch_add(1); }
 
   const Rule& rule() const { return rule_; }
@@ -48,7 +53,6 @@ class RuleState {
     std::uint64_t operations = 0;
     std::uint64_t bytes = 0;
   };
-  bool phase_matches(const Operation& operation, const Phase& phase) const;
   std::uint64_t count_key(const Operation& operation) const;
 
   const Rule rule_;
@@ -56,8 +60,8 @@ class RuleState {
   const std::uint64_t ops_;
   const std::uint64_t seed_;
   const std::uint64_t id_;  // of the name: other rules of the plan change nothing
-  const Glob path_;
   const Glob phase_;
+  const Glob since_;
   const bool counts_;  // some count matters
 
   std::atomic<std::uint64_t> candidates_{0};

@@ -170,7 +170,8 @@ void Flow::run_watched(const Request& request, const faults::FileRules* rules, E
                           .offset = request.offset,
                           .length = request.length,
                           .file_size = sized ? static_cast<std::uint64_t>(attributes.st_size) : 0,
-                          .takes_space = request.takes_space});
+                          .takes_space = request.takes_space,
+                          .now_ns = pending->begin_ns});
   }
   start(pending);
 }
@@ -180,10 +181,10 @@ void Flow::see_caller(fuse_req_t req) { attribution_.caller(fuse_req_ctx(req)->p
 void Flow::mark(Mark mark) {
   recorder_.count(Op::kPhase);
   const int rank = mark.caller.rank;
-  if (mark.kind == "enter") injector_.enter(rank, mark.name);
-  if (mark.kind == "point") injector_.point(rank, mark.name);
-
   auto pending = std::make_shared<Pending>();
+  pending->begin_ns = monotonic_ns();
+  if (mark.kind == "enter") injector_.enter(rank, mark.name, pending->begin_ns);
+  if (mark.kind == "point") injector_.point(rank, mark.name, pending->begin_ns);
   pending->op = Op::kPhase;
   pending->path = mark.kind;
   pending->path2 = mark.name;
@@ -196,7 +197,6 @@ void Flow::mark(Mark mark) {
     if (leave) injector_.leave(rank);
     replied(outcome.error);
   };
-  pending->begin_ns = monotonic_ns();
   pending->begin_seq = recorder_.tick();
   pending->phase = injector_.phase(rank);
   pending->attempt = injector_.attempt(rank);
@@ -206,7 +206,8 @@ void Flow::mark(Mark mark) {
                                             .caller = pending->caller,
                                             .rules = rules.get(),
                                             .path = "",
-                                            .path2 = pending->path2});
+                                            .path2 = pending->path2,
+                                            .now_ns = pending->begin_ns});
     }
   }
   start(pending);
