@@ -142,6 +142,37 @@ class ArmedPlan::Verdict {
     return true;
   }
 
+  bool take(RuleState& rule, const MissingAction& action) {
+    const auto feature = action.features.needed_by(operation_);
+    if (feature == Feature::kMmap) {
+      if (decision_.no_shared_mmap || !rule.claim_once()) return false;
+      return decision_.no_shared_mmap = true;
+    }
+    if (!feature || !take_outcome(rule)) return false;
+    decision_.error = errno_without(*feature, operation_);
+    decision_.allowed = 0;
+    return true;
+  }
+
+  // At most one of each of these, the first.
+  template <class Kept>
+  bool keep(std::optional<Kept>& kept, RuleState& rule, const Kept& action) {
+    if (kept || !rule.claim_once()) return false;
+    kept = action;
+    return true;
+  }
+  bool take(RuleState& rule, const RaceAction& action) {
+    return keep(decision_.race, rule, action);
+  }
+  bool take(RuleState& rule, const TimestampsAction& action) {
+    return keep(decision_.timestamps, rule, action);
+  }
+  bool take(RuleState& rule, const StaleAction& action) {
+    if (!keep(decision_.stale, rule, action)) return false;
+    decision_.stale_rule = rule.rule().name;
+    return true;
+  }
+
  public:
   void set_rule_index(std::uint32_t index) { rule_index_ = index; }
 
@@ -211,6 +242,7 @@ void ArmedPlan::ask(const Operation& operation, std::uint32_t index, RuleSet& of
                     Verdict& verdict) {
   RuleState& rule = rules_[index];
   if (rule.needs_phase() && !rule.phase_holds(operation, verdict.phase())) return;
+  if (!concerns(rule.rule(), operation)) return;
   const RuleState::Selected selected = rule.selects(operation);
   if (selected.is_last) {
     switch (rule.rule().match.per) {

@@ -73,6 +73,11 @@ struct Decision {
   std::optional<CorruptAction> corrupt;
   std::uint64_t corrupt_at = 0;  // byte of the operation at which it begins
   std::uint64_t corrupt_length = 0;
+  bool no_shared_mmap = false;     // of what is opened
+  std::optional<RaceAction> race;  // its effect comes first, then the operation
+  std::optional<TimestampsAction> timestamps;
+  std::optional<StaleAction> stale;  // what the caller is shown is so old
+  std::string stale_rule;
   std::vector<Hit> hits;  // empty: nothing acts
   bool acts() const { return !hits.empty(); }
 };

@@ -83,7 +83,16 @@ struct Caller {
 // Identity of a file for budgets and late errors: the backing file system's inode number.
 using FileId = std::uint64_t;
 
-class FileRules;  // injector.h: the rules that could ever act on one file
+class FileRules;     // injector.h: the rules that could ever act on one file
+struct StaleAction;  // plan.h
+
+// What others changed, as far as the operation's caller could be kept from seeing it.
+class HiddenChanges {
+ public:
+  virtual ~HiddenChanges() = default;
+  // Whether the action, of that rule, shows the caller anything else than what is there.
+  virtual bool any(const StaleAction& action, const std::string& rule) const = 0;
+};
 
 struct Operation {
   Op op = Op::kLookup;
@@ -97,7 +106,10 @@ struct Operation {
   std::uint64_t length = 0;     // bytes asked
   std::uint64_t file_size = 0;  // bytes before the operation (data operations)
   bool takes_space = true;      // not where it punches a hole
-  std::uint64_t now_ns = 0;     // by the clock that the marks are told by
+  std::uint32_t flags = 0;      // of open and create (O_EXCL), of rename (RENAME_NOREPLACE)
+  bool replaces = false;        // a rename onto a name that exists
+  const HiddenChanges* hidden = nullptr;  // null: nothing is kept from anybody
+  std::uint64_t now_ns = 0;               // by the clock that the marks are told by
 };
 
 }  // namespace savegate::faults

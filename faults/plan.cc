@@ -1,5 +1,7 @@
 #include "faults/plan.h"
 
+#include <fcntl.h>
+
 namespace savegate::faults {
 namespace {
 
@@ -38,7 +40,34 @@ struct Possible {
     return op_bit(action.on == CorruptOn::kIn ? Op::kWrite : Op::kRead);
   }
   std::uint64_t operator()(const LieAction&) const { return kDeniable; }
+  std::uint64_t operator()(const MissingAction& action) const { return action.features.ops(); }
+  std::uint64_t operator()(const RaceAction& action) const {
+    switch (action.kind) {
+      case Race::kMade:
+        return bits({Op::kCreate, Op::kMkdir, Op::kMknod, Op::kSymlink, Op::kLink});
+      case Race::kRemoved:
+        return bits({Op::kOpen, Op::kRename, Op::kUnlink, Op::kRmdir});
+      case Race::kMoved:
+        return op_bit(Op::kRename);
+    }
+    return 0;
+  }
+  std::uint64_t operator()(const TimestampsAction&) const { return op_bit(Op::kGetattr); }
+  std::uint64_t operator()(const StaleAction& action) const {
+    std::uint64_t ops = 0;
+    if (action.has(Aspect::kName) || action.has(Aspect::kNegative)) ops |= op_bit(Op::kLookup);
+    if (action.has(Aspect::kListing)) ops |= op_bit(Op::kReaddir);
+    if (action.has(Aspect::kAttributes)) ops |= op_bit(Op::kGetattr);
+    if (action.has(Aspect::kSize)) ops |= bits({Op::kGetattr, Op::kRead});
+    return ops;
+  }
 };
+
+// These are about queries that no other rule means unless it names them.
+bool is_about_queries(const Action& action) {
+  return std::holds_alternative<TimestampsAction>(action) ||
+         std::holds_alternative<StaleAction>(action);
+}
 
 }  // namespace
 
@@ -47,8 +76,38 @@ std::uint64_t acting_ops(const Match& match, const Action& action) {
   const auto* error = std::get_if<ErrnoAction>(&action);
   // What an accepted write loses later; only who asks for it by name gets a late error otherwise.
   if (error != nullptr && error->late && match.ops == 0) asked = kDirtying;
+  if (is_about_queries(action) && match.ops == 0) asked = kAll;
   if (match.offset || match.size) asked &= kData;  // the others have neither
   return asked & std::visit(Possible(), action);
+}
+
+std::uint64_t uncached_ops(const Action& action) {
+  if (const auto* missing = std::get_if<MissingAction>(&action)) {
+    return missing->features.has(Feature::kMmap) ? bits({Op::kRead, Op::kWrite}) : 0;
+  }
+  if (std::holds_alternative<RaceAction>(action)) return bits({Op::kLookup, Op::kGetattr});
+  if (std::holds_alternative<TimestampsAction>(action)) return op_bit(Op::kGetattr);
+  // Writes too: changes that nobody sees being made cannot be hidden.
+  if (std::holds_alternative<StaleAction>(action)) {
+    return bits({Op::kLookup, Op::kGetattr, Op::kReaddir, Op::kRead, Op::kWrite});
+  }
+  return 0;
+}
+
+bool concerns(const Rule& rule, const Operation& operation) {
+  const Action& action = rule.action;
+  if (const auto* missing = std::get_if<MissingAction>(&action)) {
+    return missing->features.needed_by(operation).has_value();
+  }
+  if (const auto* race = std::get_if<RaceAction>(&action)) {
+    const bool unnoticed =
+        race->kind == Race::kMade && operation.op == Op::kCreate && (operation.flags & O_EXCL) == 0;
+    return !unnoticed;
+  }
+  if (const auto* stale = std::get_if<StaleAction>(&action)) {
+    return operation.hidden != nullptr && operation.hidden->any(*stale, rule.name);
+  }
+  return true;
 }
 
 }  // namespace savegate::faults

@@ -18,6 +18,7 @@
 #include <variant>
 #include <vector>
 
+#include "faults/features.h"
 #include "faults/layout.h"
 #include "faults/operation.h"
 #include "faults/status.h"
@@ -120,8 +121,34 @@ struct CorruptAction {
 struct LieAction {
   bool operator==(const LieAction&) const = default;
 };
-using Action = std::variant<ErrnoAction, ShortAction, DelayAction, HangAction, KillAction,
-                            CorruptAction, LieAction>;
+// TOML: missing = ["hard-link", "rename-over"]
+struct MissingAction {
+  Features features;
+  bool operator==(const MissingAction&) const = default;
+};
+// TOML: race = "made"; another made or removed the name, or did the same rename, just before
+enum class Race : std::uint8_t { kMade, kRemoved, kMoved };
+struct RaceAction {
+  Race kind = Race::kMade;
+  bool operator==(const RaceAction&) const = default;
+};
+// TOML: timestamps = { skew = "-90s", granularity = "2s" }; as getattr reports them
+struct TimestampsAction {
+  std::int64_t skew_ns = 0;
+  std::uint64_t granularity_ns = 1;  // rounded down to it, after the skew
+  bool operator==(const TimestampsAction&) const = default;
+};
+// TOML: stale = ["name", "size"], for = "2s"; what others change is seen so late
+enum class Aspect : std::uint8_t { kName, kSize, kListing, kAttributes, kNegative };
+struct StaleAction {
+  std::uint8_t aspects = 0;                // bit set of Aspect
+  std::optional<std::uint64_t> window_ns;  // none: until the rule is released
+  bool has(Aspect aspect) const { return (aspects & (1u << static_cast<unsigned>(aspect))) != 0; }
+  bool operator==(const StaleAction&) const = default;
+};
+using Action =
+    std::variant<ErrnoAction, ShortAction, DelayAction, HangAction, KillAction, CorruptAction,
+                 LieAction, MissingAction, RaceAction, TimestampsAction, StaleAction>;
 // "errno ENOSPC after 65536", "kill SIGKILL middle 50% rank"
 std::string to_string(const Action& action);
 // op = "write", rank = 1
@@ -169,6 +196,12 @@ Action read_action(TomlReader& table);
 // The operations on which the rule can act at all: what `op` says, less what the action cannot do
 // (a lie about read, a short rename). Bit set of Op.
 std::uint64_t acting_ops(const Match& match, const Action& action);
+// Operations that must reach the file system, each as it was asked, for the action to show: what
+// the kernel would else answer from its caches.
+std::uint64_t uncached_ops(const Action& action);
+// Whether the rule's action has anything to do at this operation: it needs the feature that is
+// missing, there is a change to hide.
+bool concerns(const Rule& rule, const Operation& operation);
 
 // "64KiB", "1GB", "4096" → bytes; "200ms", "1.5s" → nanoseconds; "50%" or bytes → Amount.
 Result<std::uint64_t> parse_bytes(std::string_view text);

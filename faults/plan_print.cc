@@ -116,6 +116,38 @@ std::string_view corruption_word(Corruption kind) {
 }
 std::string_view on_word(CorruptOn on) { return on == CorruptOn::kIn ? "in" : "out"; }
 
+std::string_view race_word(Race race) {
+  switch (race) {
+    case Race::kMade:
+      return "made";
+    case Race::kRemoved:
+      return "removed";
+    case Race::kMoved:
+      return "moved";
+  }
+  return "";
+}
+
+std::vector<std::string> aspect_words(const StaleAction& action) {
+  std::vector<std::string> words;
+  if (action.has(Aspect::kName)) words.emplace_back("name");
+  if (action.has(Aspect::kSize)) words.emplace_back("size");
+  if (action.has(Aspect::kListing)) words.emplace_back("listing");
+  if (action.has(Aspect::kAttributes)) words.emplace_back("attributes");
+  if (action.has(Aspect::kNegative)) words.emplace_back("negative");
+  return words;
+}
+
+std::string signed_duration(std::int64_t nanoseconds) {
+  if (nanoseconds >= 0) return print_duration(static_cast<std::uint64_t>(nanoseconds));
+  return "-" + print_duration(static_cast<std::uint64_t>(-nanoseconds));
+}
+
+std::string toml_words(std::vector<std::string> words) {
+  for (std::string& word : words) word = toml_string(word);
+  return one_or_list(words);
+}
+
 using Entries = std::vector<std::string>;
 
 void add(Entries& entries, std::string_view key, std::string_view value) {
@@ -189,6 +221,32 @@ struct ActionEntries {
     return entries;
   }
   Entries operator()(const LieAction&) const { return {"lie = true"}; }
+  Entries operator()(const MissingAction& action) const {
+    Entries entries;
+    add(entries, "missing", toml_words(action.features.names()));
+    return entries;
+  }
+  Entries operator()(const RaceAction& action) const {
+    Entries entries;
+    add(entries, "race", toml_string(race_word(action.kind)));
+    return entries;
+  }
+  Entries operator()(const TimestampsAction& action) const {
+    Entries times;
+    if (action.skew_ns != 0) add(times, "skew", toml_string(signed_duration(action.skew_ns)));
+    if (action.granularity_ns != 1) {
+      add(times, "granularity", toml_string(print_duration(action.granularity_ns)));
+    }
+    Entries entries;
+    add(entries, "timestamps", fmt::format("{{ {} }}", fmt::join(times, ", ")));
+    return entries;
+  }
+  Entries operator()(const StaleAction& action) const {
+    Entries entries;
+    add(entries, "stale", toml_words(aspect_words(action)));
+    if (action.window_ns) add(entries, "for", toml_string(print_duration(*action.window_ns)));
+    return entries;
+  }
 };
 
 std::string amount_words(const Amount& amount) {
@@ -220,6 +278,25 @@ struct ActionWords {
                        on_word(action.on), amount_words(action.at), action.length);
   }
   std::string operator()(const LieAction&) const { return "lie"; }
+  std::string operator()(const MissingAction& action) const {
+    return fmt::format("missing {}", fmt::join(action.features.names(), " "));
+  }
+  std::string operator()(const RaceAction& action) const {
+    return fmt::format("race {}", race_word(action.kind));
+  }
+  std::string operator()(const TimestampsAction& action) const {
+    std::string words = "timestamps";
+    if (action.skew_ns != 0) words += fmt::format(" skew {}", signed_duration(action.skew_ns));
+    if (action.granularity_ns != 1) {
+      words += fmt::format(" granularity {}", print_duration(action.granularity_ns));
+    }
+    return words;
+  }
+  std::string operator()(const StaleAction& action) const {
+    std::string words = fmt::format("stale {}", fmt::join(aspect_words(action), " "));
+    if (action.window_ns) words += fmt::format(" for {}", print_duration(*action.window_ns));
+    return words;
+  }
 };
 
 }  // namespace

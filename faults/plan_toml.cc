@@ -1,3 +1,5 @@
+#include "faults/plan_toml.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -11,44 +13,11 @@
 namespace savegate::faults {
 namespace {
 
-// The value that `parse` makes of a string or number; its error becomes the key's.
-template <class T>
-T read_text(TomlReader& table, std::string_view key, T otherwise,
-            Result<T> (*parse)(std::string_view)) {
-  const std::string text = table.text(key);
-  if (!table.has(key)) return otherwise;
-  auto parsed = parse(text);
-  if (parsed) return *parsed;
-  table.error_at(key, fmt::format("`{}`: {}", key, parsed.error().text));
-  return otherwise;
-}
-
 Result<std::uint64_t> parse_whole(std::string_view text) {
   auto bytes = parse_bytes(text);
   const bool digits = text.find_first_not_of("0123456789") == std::string_view::npos;
   if (bytes && digits) return *bytes;
   return fail(invalid(fmt::format("`{}` is no whole number", text)));
-}
-
-// The value at the position of the word in `words`.
-template <class T, std::size_t kCount>
-T read_word(TomlReader& table, std::string_view key,
-            const std::array<std::pair<std::string_view, T>, kCount>& words, T otherwise) {
-  std::vector<std::string> valid;
-  valid.reserve(kCount);
-  for (const auto& [word, value] : words) valid.emplace_back(word);
-  const std::string found = table.word(key, valid, "");
-  for (const auto& [word, value] : words) {
-    if (word == found) return value;
-  }
-  return otherwise;
-}
-
-void unknown_word(TomlReader& table, std::string_view key, std::string_view found,
-                  const std::vector<std::string>& valid) {
-  std::string hint = did_you_mean(found, valid);
-  if (hint.empty()) hint = fmt::format("; valid: {}", fmt::join(valid, ", "));
-  table.error_at(key, fmt::format("`{}` cannot be `{}`{}", key, found, hint));
 }
 
 std::uint64_t read_ops(TomlReader& table) {
@@ -281,9 +250,17 @@ class Names {
 
 }  // namespace
 
+void unknown_word(TomlReader& table, std::string_view key, std::string_view found,
+                  const std::vector<std::string>& valid) {
+  std::string hint = did_you_mean(found, valid);
+  if (hint.empty()) hint = fmt::format("; valid: {}", fmt::join(valid, ", "));
+  table.error_at(key, fmt::format("`{}` cannot be `{}`{}", key, found, hint));
+}
+
 Action read_action(TomlReader& table) {
-  const std::vector<std::string> kinds = {"errno", "short",   "delay", "hang",
-                                          "kill",  "corrupt", "lie"};
+  const std::vector<std::string> kinds = {"errno", "short",      "delay", "hang",
+                                          "kill",  "corrupt",    "lie",   "missing",
+                                          "race",  "timestamps", "stale"};
   std::vector<std::string> found;
   for (const std::string& kind : kinds) {
     if (table.has(kind)) found.push_back(kind);
@@ -301,6 +278,10 @@ Action read_action(TomlReader& table) {
   if (kind == "errno") return read_errno_action(table);
   if (kind == "kill") return read_kill_action(table);
   if (kind == "corrupt") return read_corrupt_action(table);
+  if (kind == "missing") return read_missing_action(table);
+  if (kind == "race") return read_race_action(table);
+  if (kind == "timestamps") return read_timestamps_action(table);
+  if (kind == "stale") return read_stale_action(table);
   if (kind == "short") return ShortAction{read_text<Amount>(table, "short", {}, parse_amount)};
   if (kind == "delay") {
     return DelayAction{read_text<std::uint64_t>(table, "delay", 0, parse_duration)};

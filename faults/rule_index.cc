@@ -91,7 +91,7 @@ RuleIndex::RuleIndex(const std::deque<RuleState>& rules, int life)
                         .named = {.ops = 0, .rules = RuleSet(rules.size())}});
       same = std::prev(names_.end());
     }
-    same->named.ops |= rule.ops() | rule.delivering_ops();
+    same->named.ops |= rule.ops() | rule.delivering_ops() | rule.uncached_ops();
     same->named.rules.add(i);
   }
 }

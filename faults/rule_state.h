@@ -26,6 +26,7 @@ class RuleState {
   // Operations that the rule may act on, and those at which it delivers a late error.
   std::uint64_t ops() const { return ops_; }
   std::uint64_t delivering_ops() const;
+  std::uint64_t uncached_ops() const { return faults::uncached_ops(rule_.action); }
   bool needs_phase() const { return !rule_.match.phase.empty() || rule_.match.attempt.has_value(); }
 
   // Whether the rule's phase and attempt are those of the caller.

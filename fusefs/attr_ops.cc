@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fusefs/file_system.h"
+#include "fusefs/timestamps.h"
 
 namespace savegate::fusefs {
 
@@ -25,7 +26,14 @@ void get_attributes(fuse_req_t req, fuse_ino_t ino, fuse_file_info*) {
   auto attributes = std::make_shared<struct stat>();
   fs.flow.run(
       Request{.req = req, .op = Op::kGetattr, .target = {.node = node}, .file = node->ino},
-      [node, attributes](const Limits&) { return outcome_of(::fstat(node->fd, attributes.get())); },
+      [node, attributes](const Limits& limits) {
+        const Outcome outcome = outcome_of(::fstat(node->fd, attributes.get()));
+        if (limits.view) limits.view->attributes(*node, *attributes);
+        if (limits.decision && limits.decision->timestamps) {
+          apply(*limits.decision->timestamps, *attributes);
+        }
+        return outcome;
+      },
       [&fs, node, attributes](fuse_req_t request, const Outcome& outcome) {
         if (outcome.error != 0) {
           fuse_reply_err(request, outcome.error);

@@ -137,7 +137,8 @@ void ControlCommands::handle(const ControlRequest& request) {
   } else if (command == "disarm") {
     request.reply(result(fs_.arm({})));
   } else if (command == "release") {
-    const auto released = fs_.stalls.release(text(json, "rule"));
+    const std::string rule = text(json, "rule");
+    const auto released = fs_.stalls.release(rule) + fs_.views.release(rule);
     request.reply(print(ordered_json{{"ok", true}, {"released", released}}));
   } else if (command == "flush") {
     request.reply(result(fs_.recorder.flush()));

@@ -68,10 +68,13 @@ void open_file(fuse_req_t req, fuse_ino_t ino, fuse_file_info* info) {
         }
         return {};
       },
-      [&fs, node, fd, info = *info](fuse_req_t request, const Outcome& outcome) {
-        if (outcome.error != 0) {
+      [&fs, node, fd, info = *info](fuse_req_t request, const Outcome& outcome) mutable {
+        if (outcome.name_lost) {
+          fuse_reply_err(request, ESTALE);  // the kernel looks the name up again
+        } else if (outcome.error != 0) {
           fuse_reply_err(request, outcome.error);
         } else {
+          info.direct_io = outcome.no_shared_mmap ? 1 : 0;
           fs.reply_open(request, node, *fd, info, nullptr);
         }
       });
@@ -88,8 +91,11 @@ void read_file(fuse_req_t req, fuse_ino_t, std::size_t size, off_t offset, fuse_
               .length = size,
               .size_fd = handle->fd},
       [handle, offset](const Limits& limits) {
-        return read_all(handle->fd, read_buffer(limits.allowed), limits.allowed,
-                        static_cast<std::uint64_t>(offset));
+        const auto from = static_cast<std::uint64_t>(offset);
+        const std::uint64_t most = limits.view
+                                       ? limits.view->readable(*handle->node, from, limits.allowed)
+                                       : limits.allowed;
+        return read_all(handle->fd, read_buffer(most), most, from);
       },
       [](fuse_req_t request, const Outcome& outcome) {
         if (outcome.error != 0) {

@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <cerrno>
+#include <optional>
 #include <vector>
 
 #include "fusefs/file_system.h"
@@ -15,6 +16,12 @@ namespace savegate::fusefs {
 using faults::Op;
 
 namespace {
+
+struct PastEntry {
+  std::string name;
+  ino_t ino;
+  mode_t mode;
+};
 
 // An open directory. The stream has one position, so that readers take turns.
 struct Directory : std::enable_shared_from_this<Directory> {
@@ -27,6 +34,8 @@ struct Directory : std::enable_shared_from_this<Directory> {
   std::mutex mutex;
   DIR* const stream;
   off_t position = 0;
+  // Of a listing that is not as it is now; from the reader's first part to his next first one.
+  std::optional<std::vector<PastEntry>> past;
 };
 
 std::shared_ptr<Directory> directory(const fuse_file_info* info) {
@@ -39,7 +48,14 @@ void lookup_name(fuse_req_t req, fuse_ino_t parent, const char* name) {
   auto entry = std::make_shared<fuse_entry_param>();
   fs.flow.run(
       Request{.req = req, .op = Op::kLookup, .target = {.node = folder, .name = name}},
-      [&fs, folder, text = std::string(name), entry](const Limits&) -> Outcome {
+      [&fs, folder, text = std::string(name), entry](const Limits& limits) -> Outcome {
+        if (limits.view) {
+          if (const auto shown = limits.view->name(*folder, text)) {
+            if (!*shown) return {.error = ENOENT};
+            fs.entry_of_past(*shown, folder, text, *entry);
+            return {};
+          }
+        }
         return {.error = fs.entry(folder, text, *entry)};
       },
       [&fs, entry](fuse_req_t request, const Outcome& outcome) {
@@ -92,10 +108,47 @@ void open_directory(fuse_req_t req, fuse_ino_t ino, fuse_file_info* info) {
       });
 }
 
+std::vector<PastEntry> past_entries(Directory& folder, const View& view) {
+  std::vector<PastEntry> entries;
+  auto shown = view.listing(*folder.node);
+  ::rewinddir(folder.stream);
+  while (const dirent* next = ::readdir(folder.stream)) {
+    const auto changed = shown.find(next->d_name);
+    const bool hidden = changed != shown.end() && !changed->second;
+    if (!hidden) entries.push_back({next->d_name, next->d_ino, DTTOIF(next->d_type)});
+    if (changed != shown.end()) shown.erase(changed);
+  }
+  for (const auto& [name, inode] : shown) {
+    if (inode) entries.push_back({name, inode->ino, inode->mode});
+  }
+  return entries;
+}
+
+int list_past(fuse_req_t req, const std::vector<PastEntry>& entries, off_t offset,
+              std::vector<char>& buffer, std::size_t& used) {
+  for (auto at = static_cast<std::size_t>(offset); at < entries.size(); at++) {
+    struct stat attributes {};
+    attributes.st_ino = entries[at].ino;
+    attributes.st_mode = entries[at].mode;
+    const std::size_t size =
+        fuse_add_direntry(req, buffer.data() + used, buffer.size() - used, entries[at].name.c_str(),
+                          &attributes, static_cast<off_t>(at + 1));
+    if (size > buffer.size() - used) break;
+    used += size;
+  }
+  return 0;
+}
+
 // 0 or errno; `used` bytes of the buffer hold entries.
-int list(fuse_req_t req, Directory& folder, off_t offset, std::vector<char>& buffer,
-         std::size_t& used) {
+int list(fuse_req_t req, Directory& folder, off_t offset, const View* view,
+         std::vector<char>& buffer, std::size_t& used) {
   std::lock_guard lock(folder.mutex);
+  if (offset == 0) folder.past.reset();
+  if (offset == 0 && view) {
+    folder.past = past_entries(folder, *view);
+    folder.position = -1;  // the stream is elsewhere
+  }
+  if (folder.past) return list_past(req, *folder.past, offset, buffer, used);
   if (offset != folder.position) {
     ::seekdir(folder.stream, offset);
     folder.position = offset;
@@ -133,9 +186,9 @@ void read_directory(fuse_req_t req, fuse_ino_t, std::size_t size, off_t offset,
               .file = folder->node->ino,
               .offset = static_cast<std::uint64_t>(offset),
               .length = size},
-      [req, folder, listing, size, offset](const Limits&) -> Outcome {
+      [req, folder, listing, size, offset](const Limits& limits) -> Outcome {
         listing->bytes.resize(size);
-        return {.error = list(req, *folder, offset, listing->bytes, listing->used)};
+        return {.error = list(req, *folder, offset, limits.view, listing->bytes, listing->used)};
       },
       [listing](fuse_req_t request, const Outcome& outcome) {
         if (outcome.error != 0) {

@@ -33,6 +33,14 @@ bool lies_about_names(const faults::Plan& plan) {
   });
 }
 
+// A connection that lets handles with direct I/O be mapped does so for all files.
+bool forbids_mmap(const faults::Plan& plan) {
+  return std::any_of(plan.rules.begin(), plan.rules.end(), [](const faults::Rule& rule) {
+    const auto* missing = std::get_if<faults::MissingAction>(&rule.action);
+    return missing != nullptr && missing->features.has(faults::Feature::kMmap);
+  });
+}
+
 bool kills_jobs(const faults::Plan& plan) {
   return std::any_of(plan.rules.begin(), plan.rules.end(), [](const faults::Rule& rule) {
     const auto* kill = std::get_if<faults::KillAction>(&rule.action);
@@ -66,12 +74,14 @@ FileSystem::FileSystem(const faults::Plan& plan, faults::Layout layout, int life
       attribution(stop_at),
       recorder(record),
       root_fd(backing_fd),
-      flow(injector, inodes, attribution, recorder, stalls, backing_fd),
+      flow(injector, inodes, attribution, recorder, stalls, views, backing_fd),
       trimmer(inodes, descriptors / 2),
       pool(kPoolThreads),
       stalls(pool) {
   adopt_backing_files(plan);
   names_lie_ = lies_about_names(plan);
+  if (forbids_mmap(plan)) wire::forbid_direct_mmap();
+  views.arm(plan);
   flow.see_all_callers(kills_jobs(plan));
   flow.set_armed(!plan.rules.empty() || !plan.budgets.empty());
 }
@@ -122,10 +132,15 @@ Result<void> check_plan(const faults::Plan& plan) {
 
 Result<void> FileSystem::arm(const faults::Plan& plan) {
   SAVEGATE_CHECK(check_plan(plan));
+  if (forbids_mmap(plan) && wire::direct_mmap()) {
+    return fail(invalid(
+        "a mount does not lose mmap while it is in use: start it with the plan that says so"));
+  }
   const bool armed = !plan.rules.empty() || !plan.budgets.empty();
   names_lie_ = lies_about_names(plan);
   flow.see_all_callers(kills_jobs(plan));
   injector.arm(plan);
+  views.arm(plan);
   adopt_backing_files(plan);
   flow.set_armed(armed);
   return {};
@@ -168,6 +183,15 @@ int FileSystem::entry(const NodePtr& parent, const std::string& name, fuse_entry
   return 0;
 }
 
+void FileSystem::entry_of_past(const NodePtr& past, const NodePtr& parent, const std::string& name,
+                               fuse_entry_param& entry) {
+  entry = {};
+  const NodePtr node = inodes.adopt(past, parent, name);
+  ::fstat(node->fd, &entry.attr);
+  entry.attr.st_nlink = std::max<nlink_t>(entry.attr.st_nlink, 1);  // it seems to have its name
+  entry.ino = inodes.id(*node);
+}
+
 void FileSystem::reply_entry(fuse_req_t req, const fuse_entry_param& entry) {
   if (fuse_reply_entry(req, &entry) != 0) inodes.forget(entry.ino, 1);
 }
@@ -179,6 +203,7 @@ void FileSystem::reply_open(fuse_req_t req, const NodePtr& node, int fd, fuse_fi
   // trace shows reads as they were asked, so that a rule made from it meets the same operations
   // again.
   bool direct = wire::direct_mmap() ? writable || flow.tracing() : writable && flow.tracing();
+  direct |= info.direct_io != 0;
   if (flow.armed()) {
     auto rules = flow.rules_of(*node);
     if (rules) direct |= rules->needs_direct_reads() || (writable && rules->needs_direct_writes());

@@ -20,6 +20,7 @@
 #include "fusefs/recorder.h"
 #include "fusefs/stalls.h"
 #include "fusefs/trimmer.h"
+#include "fusefs/views.h"
 #include "fusefs/worker_pool.h"
 
 namespace savegate::fusefs {
@@ -59,6 +60,9 @@ class FileSystem {
 
   // Looks the name up for a reply to the kernel. 0 or errno.
   int entry(const NodePtr& parent, const std::string& name, fuse_entry_param& entry);
+  // The same for an inode that the caller still sees under the name.
+  void entry_of_past(const NodePtr& past, const NodePtr& parent, const std::string& name,
+                     fuse_entry_param& entry);
   double attribute_timeout(Node& node);
   void reply_entry(fuse_req_t req, const fuse_entry_param& entry);
   // Makes the descriptor a handle of the kernel's, which decides how it caches. With an entry the
@@ -80,6 +84,7 @@ class FileSystem {
   Attribution attribution;
   Recorder& recorder;
   const int root_fd;
+  Views views;
   Flow flow;
   Trimmer trimmer;
   // Last, so that what still waits is finished while all else is there.

@@ -12,6 +12,7 @@
 
 #include "fusefs/file_system.h"
 #include "fusefs/process_info.h"
+#include "fusefs/races.h"
 
 namespace savegate::fusefs {
 
@@ -72,6 +73,7 @@ struct Flow::Pending {
   fuse_req_t req = nullptr;
   Op op = Op::kLookup;
   NodePtr node;
+  Subject subject;
   std::string path;
   std::string path2;
   faults::FileId file = 0;
@@ -94,12 +96,13 @@ struct Flow::Pending {
 };
 
 Flow::Flow(faults::Injector& injector, InodeTable& inodes, Attribution& attribution,
-           Recorder& recorder, Stalls& stalls, int root_fd)
+           Recorder& recorder, Stalls& stalls, Views& views, int root_fd)
     : injector_(injector),
       inodes_(inodes),
       attribution_(attribution),
       recorder_(recorder),
       stalls_(stalls),
+      views_(views),
       root_fd_(root_fd) {}
 
 std::shared_ptr<const faults::FileRules> Flow::rules_of(Node& node) {
@@ -157,7 +160,13 @@ void Flow::run_watched(const Request& request, const faults::FileRules* rules, E
     pending->phase = injector_.phase(pending->caller.rank);
     pending->attempt = injector_.attempt(pending->caller.rank);
   }
+  pending->subject = {.node = target.node,
+                      .name = target.name ? target.name : "",
+                      .node2 = target.node2,
+                      .name2 = target.name2 ? target.name2 : ""};
   if (rules) {
+    const HiddenFrom hidden(views_, viewer_of(pending->caller), request.op, pending->subject,
+                            request.offset, request.length);
     struct stat attributes {};
     const bool sized = request.size_fd >= 0 && ::fstat(request.size_fd, &attributes) == 0;
     pending->decision =
@@ -171,6 +180,9 @@ void Flow::run_watched(const Request& request, const faults::FileRules* rules, E
                           .length = request.length,
                           .file_size = sized ? static_cast<std::uint64_t>(attributes.st_size) : 0,
                           .takes_space = request.takes_space,
+                          .flags = request.flags,
+                          .replaces = request.replaces,
+                          .hidden = views_.recording() ? &hidden : nullptr,
                           .now_ns = pending->begin_ns});
   }
   start(pending);
@@ -295,16 +307,43 @@ Outcome Flow::execute(Pending& pending) {
   const bool partly = moves_bytes(pending.op) && decision.allowed > 0;
   if (decision.error != 0 && !partly) return {.error = decision.error};
 
-  Limits limits{std::min(decision.allowed, pending.length), pending.payload};
+  if (decision.race) {
+    const int error =
+        run_race(FileSystem::of(pending.req), decision.race->kind, pending.op, pending.subject);
+    if (error != 0) return {.error = error};
+    if (pending.op == Op::kOpen) return {.error = ENOENT, .name_lost = true};
+  }
+  Limits limits{std::min(decision.allowed, pending.length), pending.payload, &decision};
   std::string damaged;
   if (decision.corrupt && pending.op == Op::kWrite) {
     damaged.assign(pending.payload);
     corrupt(damaged.data(), damaged.size(), decision);
     limits.payload = damaged;
   }
-  Outcome outcome = pending.execute(limits);
+  Outcome outcome = views_.recording() ? execute_seen(pending, limits) : pending.execute(limits);
   if (decision.corrupt && outcome.data != nullptr) corrupt(outcome.data, outcome.done, decision);
   if (outcome.error == 0) outcome.error = decision.error;
+  outcome.no_shared_mmap = decision.no_shared_mmap;
+  return outcome;
+}
+
+// Executes what others may see late, or the caller sees late itself.
+Outcome Flow::execute_seen(Pending& pending, Limits limits) {
+  const Viewer viewer = viewer_of(pending.caller);
+  const auto& decision = pending.decision;
+  std::optional<View> view;
+  if (decision.stale) {
+    view.emplace(views_, viewer, views_.since(*decision.stale, decision.stale_rule),
+                 *decision.stale);
+    limits.view = &*view;
+  }
+  const Views::Change change = views_.begin(viewer, pending.op, pending.flags, pending.subject);
+  Outcome outcome = pending.execute(limits);
+  views_.finish(change, outcome.error == 0 || outcome.done > 0);
+  if (pending.op == Op::kOpen && outcome.error == 0) views_.opened(viewer, *pending.node);
+  if (pending.op == Op::kLookup && outcome.error == ENOENT && !view) {
+    views_.missed(viewer, pending.subject.node, pending.subject.name);
+  }
   return outcome;
 }
 

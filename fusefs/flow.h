@@ -21,6 +21,7 @@
 #include "fusefs/inode_table.h"
 #include "fusefs/recorder.h"
 #include "fusefs/stalls.h"
+#include "fusefs/views.h"
 
 namespace savegate::fusefs {
 
@@ -44,19 +45,24 @@ struct Request {
   std::string_view payload = {};  // bytes to be written
   int size_fd = -1;               // whose size is the file's before the operation
   bool takes_space = true;        // not where it punches a hole
+  bool replaces = false;          // a rename onto a name that exists
 };
 
 // What execute() may do.
 struct Limits {
-  std::uint64_t allowed = 0;  // bytes, at most those asked for
-  std::string_view payload;   // perhaps corrupted
+  std::uint64_t allowed = 0;                   // bytes, at most those asked for
+  std::string_view payload;                    // perhaps corrupted
+  const faults::Decision* decision = nullptr;  // of the rules; null where none can match
+  const View* view = nullptr;                  // what the caller sees in place of what is there
 };
 
 struct Outcome {
-  std::uint64_t done = 0;  // bytes that took effect
-  int error = 0;           // errno for the caller
-  char* data = nullptr;    // bytes read: `done` of them, until the reply
-  bool lied = false;       // reply as if all was done
+  std::uint64_t done = 0;       // bytes that took effect
+  int error = 0;                // errno for the caller
+  char* data = nullptr;         // bytes read: `done` of them, until the reply
+  bool lied = false;            // reply as if all was done
+  bool no_shared_mmap = false;  // of what was opened
+  bool name_lost = false;       // what was to be opened has lost its name to a race
 };
 
 using Execute = std::function<Outcome(const Limits&)>;
@@ -75,14 +81,14 @@ struct Mark {
 class Flow {
  public:
   Flow(faults::Injector& injector, InodeTable& inodes, Attribution& attribution, Recorder& recorder,
-       Stalls& stalls, int root_fd);
+       Stalls& stalls, Views& views, int root_fd);
 
   template <class E, class R>
   void run(const Request& request, E execute, R reply) {
     recorder_.count(request.op);
     std::shared_ptr<const faults::FileRules> rules;
     if (armed_.load(std::memory_order_acquire)) rules = rules_of(request);
-    if (!rules && !recorder_.tracing()) {
+    if (!rules && !recorder_.tracing() && !views_.recording()) {
       if (sees_all_callers_.load(std::memory_order_relaxed)) see_caller(request.req);
       reply(request.req, execute(Limits{request.length, request.payload}));
       return;
@@ -115,6 +121,7 @@ class Flow {
   void park(const std::shared_ptr<Pending>& pending);
   void finish(Pending& pending, Wake wake);
   Outcome execute(Pending& pending);
+  Outcome execute_seen(Pending& pending, Limits limits);
   void record_fired(const Pending& pending, const Outcome& outcome, bool stalls);
   void record_trace(const Pending& pending, const Outcome& outcome);
 
@@ -123,6 +130,7 @@ class Flow {
   Attribution& attribution_;
   Recorder& recorder_;
   Stalls& stalls_;
+  Views& views_;
   const int root_fd_;
   std::atomic<bool> armed_{false};
   std::atomic<bool> sees_all_callers_{false};

@@ -55,6 +55,16 @@ int InodeTable::lookup(const NodePtr& parent, const std::string& name, NodePtr& 
   return 0;
 }
 
+NodePtr InodeTable::adopt(const NodePtr& inode, const NodePtr& parent, const std::string& name) {
+  std::unique_lock lock(mutex_);
+  auto [position, inserted] = nodes_.try_emplace(Key{inode->dev, inode->ino}, inode);
+  const NodePtr& node = position->second;
+  size_ = nodes_.size();
+  node->lookups++;
+  if (node->parent == nullptr) rename_locked(*node, parent, name);
+  return node;
+}
+
 NodePtr InodeTable::find(dev_t dev, ino_t ino) const {
   std::shared_lock lock(mutex_);
   auto position = nodes_.find(Key{dev, ino});
@@ -88,6 +98,11 @@ std::vector<InodeTable::Entry> InodeTable::unopened(std::size_t most) {
     }
   }
   return entries;
+}
+
+InodeTable::Entry InodeTable::entry(const Node& node) const {
+  std::shared_lock lock(mutex_);
+  return {node.parent, node.name};
 }
 
 void InodeTable::moved(const NodePtr& node, const NodePtr& parent, const std::string& name) {

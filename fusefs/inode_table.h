@@ -68,6 +68,9 @@ class InodeTable {
   // Finds `name` in the backing directory and counts one lookup by the kernel. 0 or errno.
   int lookup(const NodePtr& parent, const std::string& name, NodePtr& node,
              struct stat& attributes);
+  // Counts one lookup of an inode that need not have the name any more; a node that the kernel
+  // knows keeps the name that it has.
+  NodePtr adopt(const NodePtr& inode, const NodePtr& parent, const std::string& name);
   // The node of a backing inode that the kernel knows, or null.
   NodePtr find(dev_t dev, ino_t ino) const;
   void forget(NodeId id, std::uint64_t lookups);
@@ -79,6 +82,8 @@ class InodeTable {
     std::string name;
   };
   std::vector<Entry> unopened(std::size_t most);
+  // The name that the node goes by now; the root has no parent.
+  Entry entry(const Node& node) const;
 
   void moved(const NodePtr& node, const NodePtr& parent, const std::string& name);
   // Relative to the root, without a leading slash; of `name` below the node if one is given.

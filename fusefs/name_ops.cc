@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "fusefs/file_system.h"
+#include "fusefs/named.h"
 
 namespace savegate::fusefs {
 
@@ -36,32 +37,6 @@ struct Owner {
 
   uid_t uid;
   gid_t gid;
-};
-
-// The backing inode that a name stands for now; pins it.
-class Named {
- public:
-  Named(const Node& parent, const char* name)
-      : fd_(::openat(parent.fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC)) {}
-  ~Named() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Named(const Named&) = delete;
-  Named& operator=(const Named&) = delete;
-
-  int fd() const { return fd_; }
-  NodePtr node(const InodeTable& inodes) const {
-    struct stat attributes {};
-    if (fd_ < 0 || ::fstat(fd_, &attributes) != 0) return nullptr;
-    return inodes.find(attributes.st_dev, attributes.st_ino);
-  }
-  faults::FileId file() const {
-    struct stat attributes {};
-    return fd_ >= 0 && ::fstat(fd_, &attributes) == 0 ? attributes.st_ino : 0;
-  }
-
- private:
-  const int fd_;
 };
 
 // Runs `make`, which creates parent/name and returns 0 or -1 with errno, and replies with the
@@ -167,10 +142,11 @@ void create_file(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mod
         created->fd = fd;
         return {};
       },
-      [&fs, created, info = *info](fuse_req_t request, const Outcome& outcome) {
+      [&fs, created, info = *info](fuse_req_t request, const Outcome& outcome) mutable {
         if (outcome.error != 0) {
           fuse_reply_err(request, outcome.error);
         } else {
+          info.direct_io = outcome.no_shared_mmap ? 1 : 0;
           fs.reply_open(request, fs.inodes.get(created->entry.ino), created->fd, info,
                         &created->entry);
         }
@@ -212,7 +188,8 @@ void rename_file(fuse_req_t req, fuse_ino_t parent, const char* name, fuse_ino_t
               .op = Op::kRename,
               .target = {.node = folder, .name = name, .node2 = new_folder, .name2 = new_name},
               .file = source->file(),
-              .flags = flags},
+              .flags = flags,
+              .replaces = victim->exists()},
       [&fs, folder, new_folder, source, victim, from = std::string(name),
        to = std::string(new_name), flags](const Limits&) -> Outcome {
         if (::renameat2(folder->fd, from.c_str(), new_folder->fd, to.c_str(), flags) != 0) {

@@ -56,6 +56,10 @@ Child Child::caller(int rank, const std::vector<std::string>& arguments) {
   return spawn(std::move(words), rank);
 }
 
+Child Child::shell(int rank, const std::string& command) {
+  return spawn({"/bin/sh", "-c", command}, rank);
+}
+
 Child::Child(Child&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)), status_(other.status_) {}
 

@@ -27,6 +27,9 @@ class Child {
   // Runs savegate-fs-caller with the arguments and RANK set (none: -1).
   static Child caller(int rank, const std::vector<std::string>& arguments);
 
+  // Runs the shell command with RANK set (none: -1).
+  static Child shell(int rank, const std::string& command);
+
   explicit Child(pid_t pid) : pid_(pid) {}
   Child(Child&& other) noexcept;
   Child& operator=(Child&&) = delete;

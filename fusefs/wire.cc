@@ -25,6 +25,7 @@ static_assert(sizeof(fuse_init_out) <= kLargestPatched);
 
 std::atomic<std::uint64_t> init_unique{0};
 std::atomic<bool> allow_mmap{false};
+std::atomic<bool> forbid_mmap{false};
 thread_local std::uint32_t open_flags = 0;
 
 void set_bits(char* at, std::uint32_t bits) {
@@ -50,7 +51,8 @@ ssize_t read_request(int fd, void* buffer, std::size_t size, void* /*userdata*/)
   if (header.opcode == FUSE_INIT && got >= static_cast<ssize_t>(kInitInFlags2 + 4)) {
     const char* bytes = static_cast<const char*>(buffer);
     const bool extended = (word(bytes + kInitInFlags) & kInitExt) != 0;
-    allow_mmap = extended && (word(bytes + kInitInFlags2) & kDirectIoAllowMmap2) != 0;
+    allow_mmap =
+        extended && !forbid_mmap && (word(bytes + kInitInFlags2) & kDirectIoAllowMmap2) != 0;
     init_unique = header.unique;
   }
   return got;
@@ -80,6 +82,7 @@ ssize_t write_reply(int fd, struct iovec* parts, int count, void* /*userdata*/) 
 }
 
 bool direct_mmap() { return allow_mmap; }
+void forbid_direct_mmap() { forbid_mmap = true; }
 
 ScopedOpenFlags::ScopedOpenFlags(std::uint32_t flags) { open_flags = flags; }
 ScopedOpenFlags::~ScopedOpenFlags() { open_flags = 0; }

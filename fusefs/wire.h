@@ -19,6 +19,8 @@ ssize_t write_reply(int fd, struct iovec* parts, int count, void* userdata);
 
 // Known after the first request.
 bool direct_mmap();
+// Before the first request.
+void forbid_direct_mmap();
 
 class ScopedOpenFlags {
  public:
