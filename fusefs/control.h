@@ -1,8 +1,11 @@
 // The control protocol of savegate-fs: JSON lines over a Unix stream socket, one reply a request.
 // clang-format off
 //
-//   → {"cmd":"status"}                              ← {"ok":true,"mount":"…","held":0,…}
+//   → {"cmd":"status"}                              ← {"ok":true,"mount":"…","held":0,…,"files":
+//        [{"path":"…","passthrough":1,"daemon":2,"why":"…"}]}: open files by how many handles
 //   → {"cmd":"arm","plan":"<toml>"}                 ← {"ok":true} | {"ok":false,"error":"…"}
+//        files are open that would not see a rule of it: refused with their names, unless the request
+//        says "defer":true, which arms it for later opens               ← {"ok":true,"deferred":["…"]}
 //   → {"cmd":"disarm"}                              ← {"ok":true}
 //   → {"cmd":"release","rule":"name"}               ← {"ok":true,"released":3}     (no rule: all)
 //   → {"cmd":"statistics"}                          ← {"ok":true,"operations":{"write":17,…},

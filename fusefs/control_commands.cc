@@ -41,13 +41,32 @@ std::int64_t number(const ordered_json& json, const char* key, std::int64_t othe
   return found != json.end() && found->is_number_integer() ? found->get<std::int64_t>() : otherwise;
 }
 
+// How each open file is read and written. Where a rule does not see what it asks for, as the file
+// got another name since, `why` says so.
+ordered_json files_json(FileSystem& fs) {
+  ordered_json files = ordered_json::array();
+  for (const auto& file : fs.open_files.files()) {
+    ordered_json entry = {{"path", fs.inodes.path(*file.node)}};
+    if (file.passthrough > 0) entry["passthrough"] = file.passthrough;
+    if (file.other > 0) {
+      entry["daemon"] = file.other;
+      entry["why"] = file.why;
+    }
+    files.push_back(std::move(entry));
+  }
+  return files;
+}
+
 std::string status(FileSystem& fs, const std::string& mount_point) {
+  const std::string why_not = fs.open_files.why_not();
   return print(ordered_json{{"ok", true},
                             {"mount", mount_point},
                             {"held", fs.stalls.held()},
                             {"armed", fs.flow.armed()},
                             {"tracing", fs.flow.tracing()},
-                            {"fired", fs.recorder.fired_count()}});
+                            {"fired", fs.recorder.fired_count()},
+                            {"passthrough", why_not.empty() ? "yes" : "no: " + why_not},
+                            {"files", files_json(fs)}});
 }
 
 std::string statistics(FileSystem& fs) {
@@ -84,7 +103,10 @@ std::string arm(FileSystem& fs, const ordered_json& json) {
   }
   auto plan = faults::parse_plan(text(json, "plan"), "control");
   if (!plan) return refusal(plan.error().to_string());
-  return result(fs.arm(*plan));
+  auto armed = fs.arm(*plan, json.contains("defer") && json["defer"] == true);
+  if (!armed) return refusal(armed.error().to_string());
+  if (armed->empty()) return success();
+  return print(ordered_json{{"ok", true}, {"deferred", *armed}});
 }
 
 void mark(FileSystem& fs, const ordered_json& json, const ControlRequest& request) {
@@ -135,7 +157,8 @@ void ControlCommands::handle(const ControlRequest& request) {
   } else if (command == "arm") {
     request.reply(arm(fs_, json));
   } else if (command == "disarm") {
-    request.reply(result(fs_.arm({})));
+    auto armed = fs_.arm({}, false);
+    request.reply(armed ? success() : refusal(armed.error().to_string()));
   } else if (command == "release") {
     const std::string rule = text(json, "rule");
     const auto released = fs_.stalls.release(rule) + fs_.views.release(rule);

@@ -120,9 +120,14 @@ Result<void> wait_for_end(int signals, int parent, int stop) {
   return {};
 }
 
-fuse_lowlevel_ops all_operations() {
+template <bool passthrough>
+void negotiate(void* userdata, fuse_conn_info* connection) {
+  static_cast<FileSystem*>(userdata)->negotiate(connection, passthrough);
+}
+
+fuse_lowlevel_ops all_operations(bool passthrough) {
   fuse_lowlevel_ops operations{};
-  operations.init = negotiate;
+  operations.init = passthrough ? negotiate<true> : negotiate<false>;
   add_data_operations(operations);
   add_name_operations(operations);
   add_attribute_operations(operations);
@@ -175,8 +180,9 @@ Result<void> run_daemon(const DaemonOptions& options) {
     while (::write(fd, &one, sizeof one) < 0 && errno == EINTR) {
     }
   };
-  SAVEGATE_TRY(auto session,
-               Session::mount(all_operations(), fs.get(), options.mount, options.backing));
+  SAVEGATE_TRY(auto session, Session::mount(all_operations(options.passthrough), fs.get(),
+                                            options.mount, options.backing));
+  fs->open_files.connect(fuse_session_fd(session->get()));
   fs->flow.set_drop_pages([raw = session->get(), shared = fs.get()](
                               const Node& node, std::uint64_t offset, std::uint64_t length) {
     drop_pages(raw, *shared, node, offset, length);

@@ -157,10 +157,8 @@ void release_file(fuse_req_t req, fuse_ino_t, fuse_file_info* info) {
       Request{.req = req, .op = Op::kRelease, .target = {.node = node}, .file = node->ino},
       [](const Limits&) { return Outcome{}; },
       // Whatever a rule makes of it, the file is closed.
-      [&fs, handle, node](fuse_req_t request, const Outcome& outcome) {
-        fs.drop(handle.get());
-        node->handles--;
-        fs.handle_closed(*node);
+      [&fs, handle](fuse_req_t request, const Outcome& outcome) {
+        fs.handle_closed(*handle);
         fuse_reply_err(request, outcome.error);
       });
 }

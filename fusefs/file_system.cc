@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +12,7 @@
 #include <filesystem>
 #include <variant>
 
+#include "fusefs/session.h"
 #include "fusefs/wire.h"
 
 namespace savegate::fusefs {
@@ -48,6 +51,32 @@ bool kills_jobs(const faults::Plan& plan) {
   });
 }
 
+// The device of the directory if its file system does nothing at close(2): network file systems
+// write back there, and say what went wrong.
+dev_t device_quiet_at_close(int fd) {
+  constexpr std::array<long, 4> kQuiet = {TMPFS_MAGIC, EXT4_SUPER_MAGIC, BTRFS_SUPER_MAGIC,
+                                          XFS_SUPER_MAGIC};
+  struct statfs system {};
+  struct stat folder {};
+  if (::fstatfs(fd, &system) != 0 || ::fstat(fd, &folder) != 0) return 0;
+  return std::find(kQuiet.begin(), kQuiet.end(), system.f_type) != kQuiet.end() ? folder.st_dev : 0;
+}
+
+bool has_setid(int fd) {
+  struct stat now {};
+  return ::fstat(fd, &now) == 0 && (now.st_mode & (S_ISUID | S_ISGID)) != 0;
+}
+
+// Why the daemon must see all reads and writes of all files, null where it need not.
+const char* needs_all(const faults::Plan& plan) {
+  if (kills_jobs(plan)) return "a rule kills the whole job, which every caller belongs to";
+  if (forbids_mmap(plan)) return "a rule takes shared mappings away";
+  const bool stale = std::any_of(plan.rules.begin(), plan.rules.end(), [](const auto& rule) {
+    return std::holds_alternative<faults::StaleAction>(rule.action);
+  });
+  return stale ? "a rule shows stale views, and so what each write changes" : nullptr;
+}
+
 }  // namespace
 
 std::string descriptor_path(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
@@ -70,7 +99,10 @@ int open_backing(int folder_fd, const char* path, int flags, mode_t mode) {
 
 FileSystem::FileSystem(const faults::Plan& plan, faults::Layout layout, int life, Recorder& record,
                        int backing_fd, pid_t stop_at, std::size_t descriptors)
-    : injector(plan, std::move(layout), life),
+    : layout_(layout),
+      life_(life),
+      quiet_device_(device_quiet_at_close(backing_fd)),
+      injector(plan, std::move(layout), life),
       attribution(stop_at),
       recorder(record),
       root_fd(backing_fd),
@@ -80,10 +112,24 @@ FileSystem::FileSystem(const faults::Plan& plan, faults::Layout layout, int life
       stalls(pool) {
   adopt_backing_files(plan);
   names_lie_ = lies_about_names(plan);
+  needs_all_ = needs_all(plan);
   if (forbids_mmap(plan)) wire::forbid_direct_mmap();
   views.arm(plan);
   flow.see_all_callers(kills_jobs(plan));
   flow.set_armed(!plan.rules.empty() || !plan.budgets.empty());
+}
+
+void FileSystem::negotiate(fuse_conn_info* connection, bool passthrough) {
+  struct statfs system {};
+  const bool overlay = ::fstatfs(root_fd, &system) == 0 && system.f_type == OVERLAYFS_SUPER_MAGIC;
+  const unsigned depth = overlay ? 2 : 1;
+  const bool asked = passthrough && !flow.tracing();
+  fusefs::negotiate(connection, asked ? depth : 0);
+  if (asked) {
+    open_files.allow_passthrough(wire::passthrough() ? "" : "the kernel does not offer it");
+  } else {
+    open_files.allow_passthrough(passthrough ? "operations are traced" : "it was not asked for");
+  }
 }
 
 HandlePtr FileSystem::handle(const fuse_file_info* info) {
@@ -130,20 +176,37 @@ Result<void> check_plan(const faults::Plan& plan) {
   return {};
 }
 
-Result<void> FileSystem::arm(const faults::Plan& plan) {
+Result<std::vector<std::string>> FileSystem::arm(const faults::Plan& plan, bool defer) {
   SAVEGATE_CHECK(check_plan(plan));
   if (forbids_mmap(plan) && wire::direct_mmap()) {
     return fail(invalid(
         "a mount does not lose mmap while it is in use: start it with the plan that says so"));
   }
-  const bool armed = !plan.rules.empty() || !plan.budgets.empty();
-  names_lie_ = lies_about_names(plan);
-  flow.see_all_callers(kills_jobs(plan));
-  injector.arm(plan);
-  views.arm(plan);
-  adopt_backing_files(plan);
-  flow.set_armed(armed);
-  return {};
+  const faults::Injector coming(plan, layout_, life_);
+  const auto needed = [&](const std::string& path) {
+    if (needs_all(plan) != nullptr) return ~std::uint64_t{0};
+    auto rules = coming.rules_for(path);
+    std::uint64_t ops = 0;
+    for (Op op : {Op::kRead, Op::kWrite, Op::kClose}) {
+      if (rules && rules->can_match(op)) ops |= op_bit(op);
+    }
+    return ops;
+  };
+  const auto blind = open_files.arm(inodes, needed, defer, [&] {
+    const bool armed = !plan.rules.empty() || !plan.budgets.empty();
+    names_lie_ = lies_about_names(plan);
+    flow.see_all_callers(kills_jobs(plan));
+    needs_all_ = needs_all(plan);
+    injector.arm(plan);
+    views.arm(plan);
+    adopt_backing_files(plan);
+    flow.set_armed(armed);
+  });
+  if (blind.empty() || defer) return blind;
+  return fail(invalid(fmt::format(
+      "the kernel keeps operations of a rule to itself on what is open already: {}; close {}, or "
+      "arm with --defer for later opens",
+      fmt::join(blind, ", "), blind.size() == 1 ? "it" : "them")));
 }
 
 void FileSystem::adopt_backing_files(const faults::Plan& plan) {
@@ -196,30 +259,48 @@ void FileSystem::reply_entry(fuse_req_t req, const fuse_entry_param& entry) {
   if (fuse_reply_entry(req, &entry) != 0) inodes.forget(entry.ino, 1);
 }
 
-void FileSystem::reply_open(fuse_req_t req, const NodePtr& node, int fd, fuse_file_info info,
-                            const fuse_entry_param* entry) {
+// What the handle must let the daemon see, asked while no plan can be armed.
+OpenFiles::Needs FileSystem::needs(fuse_req_t req, Node& node, int fd, const fuse_file_info& info) {
   const bool writable = (info.flags & O_ACCMODE) != O_RDONLY;
+  const bool without_mmap = info.direct_io != 0;
+  OpenFiles::Needs needs;
+  const auto rules = flow.armed() ? flow.rules_of(node) : nullptr;
+  if (flow.tracing()) {
+    needs.data = "operations are traced";
+  } else if (const char* all = needs_all_) {
+    needs.data = all;
+  } else if (rules && (rules->needs_direct_reads() || rules->needs_direct_writes())) {
+    needs.data = "a rule or budget can act on its reads or writes";
+  } else if (writable && fuse_req_ctx(req)->uid != 0 && has_setid(fd)) {
+    needs.data = "a write must take its set-user-ID bits away";
+  }
   // Direct writes are exact and faster; without shared mmap on them only where they must be. A
   // trace shows reads as they were asked, so that a rule made from it meets the same operations
   // again.
-  bool direct = wire::direct_mmap() ? writable || flow.tracing() : writable && flow.tracing();
-  direct |= info.direct_io != 0;
-  if (flow.armed()) {
-    auto rules = flow.rules_of(*node);
-    if (rules) direct |= rules->needs_direct_reads() || (writable && rules->needs_direct_writes());
+  needs.direct = without_mmap;
+  needs.direct |= wire::direct_mmap() ? writable || flow.tracing() : writable && flow.tracing();
+  if (rules) {
+    needs.direct |= rules->needs_direct_reads() || (writable && rules->needs_direct_writes());
   }
-  auto handle = std::make_shared<Handle>(node, fd);
+  needs.close = flow.tracing() || needs_all_ != nullptr || node.dev != quiet_device_ ||
+                (rules && rules->can_match(Op::kClose));
+  return needs;
+}
+
+void FileSystem::reply_open(fuse_req_t req, const NodePtr& node, int fd, fuse_file_info info,
+                            const fuse_entry_param* entry) {
+  const bool writable = (info.flags & O_ACCMODE) != O_RDONLY;
+  const OpenWay way = open_files.open(node, fd, [&] { return needs(req, *node, fd, info); });
+  auto handle = std::make_shared<Handle>(node, fd, way);
   keep(handle);
   node->handles++;
   info.fh = std::bit_cast<std::uint64_t>(handle.get());
-  info.direct_io = direct ? 1 : 0;
-  const wire::ScopedOpenFlags flags(direct ? wire::kParallelDirectWrites : 0);
-  const int failed = entry ? fuse_reply_create(req, entry, &info) : fuse_reply_open(req, &info);
-  if (failed == 0) return;
+  info.direct_io = way.direct ? 1 : 0;
+  info.noflush = way.sends_close ? 0 : 1;
+  const wire::OpenFlags flags{.parallel_direct_writes = way.direct, .backing_id = way.backing_id};
+  if (wire::reply_open(req, entry, info, flags) == 0) return;
   // The caller is gone: nobody will release it.
-  drop(handle.get());
-  node->handles--;
-  handle_closed(*node);
+  handle_closed(*handle);
   if (entry) inodes.forget(entry->ino, 1);
 }
 
@@ -232,8 +313,12 @@ void FileSystem::name_removed(int path_fd) {
   if (!node || node->handles == 0) injector.released(attributes.st_ino);
 }
 
-void FileSystem::handle_closed(const Node& node) {
-  if (node.handles == 0 && node.unlinked) injector.released(node.ino);
+void FileSystem::handle_closed(Handle& handle) {
+  const NodePtr node = handle.node;
+  open_files.close(*node, handle.way);
+  drop(&handle);
+  node->handles--;
+  if (node->handles == 0 && node->unlinked) injector.released(node->ino);
 }
 
 }  // namespace savegate::fusefs

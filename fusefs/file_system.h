@@ -17,6 +17,7 @@
 #include "fusefs/attribution.h"
 #include "fusefs/flow.h"
 #include "fusefs/inode_table.h"
+#include "fusefs/open_files.h"
 #include "fusefs/recorder.h"
 #include "fusefs/stalls.h"
 #include "fusefs/trimmer.h"
@@ -27,13 +28,15 @@ namespace savegate::fusefs {
 
 // An open file. Alive from open to release, and as long as an operation on it is under way.
 struct Handle : std::enable_shared_from_this<Handle> {
-  Handle(NodePtr of, int backing_fd) : node(std::move(of)), fd(backing_fd) {}
+  Handle(NodePtr of, int backing_fd, OpenWay opened)
+      : node(std::move(of)), fd(backing_fd), way(opened) {}
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
   ~Handle() { ::close(fd); }
 
   const NodePtr node;
   const int fd;
+  const OpenWay way;
 };
 using HandlePtr = std::shared_ptr<Handle>;
 
@@ -51,12 +54,17 @@ class FileSystem {
   }
   static HandlePtr handle(const fuse_file_info* info);
 
+  // For fuse_lowlevel_ops::init. Passthrough is asked for if it is to be and nothing is traced.
+  void negotiate(fuse_conn_info* connection, bool passthrough);
+
   // What is open stays until the kernel releases it, or the mount ends without that.
   void keep(std::shared_ptr<void> opened);
   void drop(const void* opened);
 
-  // Another plan, or an empty one. Refused where a rule could never act on this mount.
-  Result<void> arm(const faults::Plan& plan);
+  // Another plan, or an empty one. Refused where a rule could never act on this mount, and where a
+  // file is open in such a way that the daemon does not see the operations of a rule on it; with
+  // `defer` such rules act on later opens of these files, whose paths are returned.
+  Result<std::vector<std::string>> arm(const faults::Plan& plan, bool defer);
 
   // Looks the name up for a reply to the kernel. 0 or errno.
   int entry(const NodePtr& parent, const std::string& name, fuse_entry_param& entry);
@@ -72,15 +80,19 @@ class FileSystem {
 
   // The name of a backing file went away; its charge goes with its last name and handle.
   void name_removed(int path_fd);
-  void handle_closed(const Node& node);
+  void handle_closed(Handle& handle);
 
  private:
+  const faults::Layout layout_;
+  const int life_;
+  const dev_t quiet_device_;  // of files whose backing has nothing to say at close; 0: none
   std::mutex opened_mutex_;
   std::unordered_map<const void*, std::shared_ptr<void>> opened_;
 
  public:
   faults::Injector injector;
   InodeTable inodes;
+  OpenFiles open_files;
   Attribution attribution;
   Recorder& recorder;
   const int root_fd;
@@ -93,7 +105,9 @@ class FileSystem {
 
  private:
   void adopt_backing_files(const faults::Plan& plan);
+  OpenFiles::Needs needs(fuse_req_t req, Node& node, int fd, const fuse_file_info& info);
 
+  std::atomic<const char*> needs_all_{nullptr};  // why all reads and writes must be seen
   std::atomic<bool> names_lie_{false};  // the kernel must ask for each name again
 };
 

@@ -21,7 +21,8 @@ int main(int argc, char** argv) {
   app.add_option("--fired", options.fired, "file to append fired records to");
   app.add_option("--ready-fd", options.ready_fd, "descriptor that gets \"ready\" once mounted");
   app.add_option("--parent-pid", options.parent_pid, "unmount when this process ends");
-  app.add_flag("!--no-passthrough", options.passthrough, "reads and writes of all files reach this program");
+  app.add_flag("!--no-passthrough", options.passthrough,
+               "reads and writes of all files reach this program");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

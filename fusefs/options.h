@@ -22,11 +22,11 @@ struct DaemonOptions {
   std::string plan = {};     // TOML file armed at start, "" for none
   std::string layout = {};   // TOML file with a [layout] table, "" for none
   int life = 1;
-  std::string trace = {};  // file to be made, "" for none
-  std::string fired = {};  // file to be appended to, "" for none
+  std::string trace = {};   // file to be made, "" for none
+  std::string fired = {};   // file to be appended to, "" for none
   bool passthrough = true;  // the kernel reads and writes files that no rule needs to see
-  int ready_fd = -1;       // gets "ready\n" when mounted and listening
-  pid_t parent_pid = 0;    // the mount ends when this process does; 0: nobody's
+  int ready_fd = -1;        // gets "ready\n" when mounted and listening
+  pid_t parent_pid = 0;     // the mount ends when this process does; 0: nobody's
 };
 
 Result<void> run_daemon(const DaemonOptions& options);

@@ -22,7 +22,39 @@
 namespace savegate::fusefs {
 namespace {
 
-class PassthroughTest : public testing::Test {
+enum class Way : std::uint8_t { kPassthrough, kDaemon, kTraced };
+
+std::vector<std::string> arguments(Way way) {
+  if (way == Way::kDaemon) return {"--no-passthrough"};
+  return {};
+}
+
+// However the kernel reaches the files.
+class PassthroughTest : public testing::TestWithParam<Way> {
+ protected:
+  void SetUp() override {
+    if (!mounted_.ready()) GTEST_SKIP() << mounted_.why_not();
+  }
+  Mounted mounted_{"", "", GetParam() == Way::kTraced ? Mounted::Trace::kYes : Mounted::Trace::kNo,
+                   arguments(GetParam())};
+};
+
+std::string name_of(const testing::TestParamInfo<Way>& way) {
+  switch (way.param) {
+    case Way::kPassthrough:
+      return "passthrough";
+    case Way::kDaemon:
+      return "daemon";
+    default:
+      return "traced";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, PassthroughTest,
+                         testing::Values(Way::kPassthrough, Way::kDaemon, Way::kTraced), name_of);
+
+// What has nothing to do with how files are read and written.
+class MountedTest : public testing::Test {
  protected:
   void SetUp() override {
     if (!mounted_.ready()) GTEST_SKIP() << mounted_.why_not();
@@ -30,14 +62,14 @@ class PassthroughTest : public testing::Test {
   Mounted mounted_;
 };
 
-TEST_F(PassthroughTest, BytesWrittenAreInTheBackingFile) {
+TEST_P(PassthroughTest, BytesWrittenAreInTheBackingFile) {
   const std::string bytes(3'500'001, 'q');
   write_all(mounted_.path("file"), bytes);
   EXPECT_EQ(read_all(mounted_.backing("file")), bytes);
   EXPECT_EQ(read_all(mounted_.path("file")), bytes);
 }
 
-TEST_F(PassthroughTest, AnUnlinkedOpenFileStaysUsable) {
+TEST_P(PassthroughTest, AnUnlinkedOpenFileStaysUsable) {
   const int fd = ::open(mounted_.path("file").c_str(), O_RDWR | O_CREAT, 0644);
   ASSERT_GE(fd, 0);
   ASSERT_EQ(::unlink(mounted_.path("file").c_str()), 0);
@@ -53,7 +85,7 @@ TEST_F(PassthroughTest, AnUnlinkedOpenFileStaysUsable) {
   EXPECT_TRUE(std::filesystem::is_empty(mounted_.backing()));
 }
 
-TEST_F(PassthroughTest, RenameOverReplacesAndKeepsTheOpenVictim) {
+TEST_P(PassthroughTest, RenameOverReplacesAndKeepsTheOpenVictim) {
   write_all(mounted_.path("old"), "old");
   write_all(mounted_.path("new"), "new");
   const int victim = ::open(mounted_.path("old").c_str(), O_RDONLY);
@@ -65,7 +97,7 @@ TEST_F(PassthroughTest, RenameOverReplacesAndKeepsTheOpenVictim) {
   ::close(victim);
 }
 
-TEST_F(PassthroughTest, RenameFlagsArePassedOn) {
+TEST_F(MountedTest, RenameFlagsArePassedOn) {
   write_all(mounted_.path("a"), "a");
   write_all(mounted_.path("b"), "b");
   EXPECT_EQ(::renameat2(AT_FDCWD, mounted_.path("a").c_str(), AT_FDCWD, mounted_.path("b").c_str(),
@@ -79,7 +111,7 @@ TEST_F(PassthroughTest, RenameFlagsArePassedOn) {
   EXPECT_EQ(read_all(mounted_.path("b")), "a");
 }
 
-TEST_F(PassthroughTest, HardLinksAreOneFile) {
+TEST_P(PassthroughTest, HardLinksAreOneFile) {
   write_all(mounted_.path("a"), "one");
   ASSERT_EQ(::link(mounted_.path("a").c_str(), mounted_.path("b").c_str()), 0);
   struct stat first {};
@@ -94,7 +126,7 @@ TEST_F(PassthroughTest, HardLinksAreOneFile) {
   EXPECT_EQ(read_all(mounted_.path("b")), "two");
 }
 
-TEST_F(PassthroughTest, SharedMappingsWriteAndRead) {
+TEST_P(PassthroughTest, SharedMappingsWriteAndRead) {
   const int fd = ::open(mounted_.path("map").c_str(), O_RDWR | O_CREAT, 0644);
   ASSERT_EQ(::ftruncate(fd, 8192), 0);
   auto* bytes =
@@ -109,7 +141,7 @@ TEST_F(PassthroughTest, SharedMappingsWriteAndRead) {
   ::close(fd);
 }
 
-TEST_F(PassthroughTest, AppendersDoNotOverwriteEachOther) {
+TEST_P(PassthroughTest, AppendersDoNotOverwriteEachOther) {
   auto append = [this](char letter) {
     return Child::fork([this, letter] {
       const int fd = ::open(mounted_.path("log").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
@@ -128,7 +160,7 @@ TEST_F(PassthroughTest, AppendersDoNotOverwriteEachOther) {
   EXPECT_EQ(std::count(log.begin(), log.end(), 'a'), 200);
 }
 
-TEST_F(PassthroughTest, DirectIoWorks) {
+TEST_P(PassthroughTest, DirectIoWorks) {
   const int fd = ::open(mounted_.path("direct").c_str(), O_RDWR | O_CREAT | O_DIRECT, 0644);
   if (fd < 0 && errno == EINVAL) GTEST_SKIP() << "the backing file system has no O_DIRECT";
   ASSERT_GE(fd, 0);
@@ -142,7 +174,7 @@ TEST_F(PassthroughTest, DirectIoWorks) {
   ::close(fd);
 }
 
-TEST_F(PassthroughTest, AllOfABigDirectoryIsListedOnce) {
+TEST_F(MountedTest, AllOfABigDirectoryIsListedOnce) {
   constexpr int kEntries = 100'000;
   std::filesystem::create_directory(mounted_.backing("big"));
   for (int i = 0; i < kEntries; i++) {
@@ -156,7 +188,7 @@ TEST_F(PassthroughTest, AllOfABigDirectoryIsListedOnce) {
   EXPECT_EQ(seen.size(), static_cast<std::size_t>(kEntries));
 }
 
-TEST_F(PassthroughTest, ExtendedAttributesAreKept) {
+TEST_P(PassthroughTest, ExtendedAttributesAreKept) {
   write_all(mounted_.path("x"), "x");
   const std::string file = mounted_.path("x");
   if (::setxattr(file.c_str(), "user.sg", "value", 5, 0) != 0) {
@@ -173,7 +205,7 @@ TEST_F(PassthroughTest, ExtendedAttributesAreKept) {
   EXPECT_EQ(errno, ENODATA);
 }
 
-TEST_F(PassthroughTest, ALockOfOneProcessExcludesAnother) {
+TEST_P(PassthroughTest, ALockOfOneProcessExcludesAnother) {
   write_all(mounted_.path("lock"), "x");
   const int fd = ::open(mounted_.path("lock").c_str(), O_RDWR);
   struct flock whole {};
@@ -194,7 +226,7 @@ TEST_F(PassthroughTest, ALockOfOneProcessExcludesAnother) {
   ::close(fd);
 }
 
-TEST_F(PassthroughTest, HolesBeyondFourGiBAreFound) {
+TEST_P(PassthroughTest, HolesBeyondFourGiBAreFound) {
   const int fd = ::open(mounted_.path("sparse").c_str(), O_RDWR | O_CREAT, 0644);
   constexpr off_t kFar = (off_t{5} << 30) + 4096;
   ASSERT_EQ(::pwrite(fd, "far", 3, kFar), 3);
@@ -208,7 +240,7 @@ TEST_F(PassthroughTest, HolesBeyondFourGiBAreFound) {
   ::close(fd);
 }
 
-TEST_F(PassthroughTest, CopyFileRangeCopies) {
+TEST_P(PassthroughTest, CopyFileRangeCopies) {
   write_all(mounted_.path("from"), "0123456789");
   const int from = ::open(mounted_.path("from").c_str(), O_RDONLY);
   const int to = ::open(mounted_.path("to").c_str(), O_RDWR | O_CREAT, 0644);
@@ -219,7 +251,7 @@ TEST_F(PassthroughTest, CopyFileRangeCopies) {
   EXPECT_EQ(read_all(mounted_.path("to")), "23456");
 }
 
-TEST_F(PassthroughTest, AttributesAreSet) {
+TEST_P(PassthroughTest, AttributesAreSet) {
   const std::string file = mounted_.path("file");
   write_all(file, "12345");
   EXPECT_EQ(::chmod(file.c_str(), 0640), 0);
@@ -237,7 +269,7 @@ TEST_F(PassthroughTest, AttributesAreSet) {
   EXPECT_EQ(attributes.st_mtim.tv_nsec, 7);
 }
 
-TEST_F(PassthroughTest, LinksAndSpecialFilesAreMade) {
+TEST_F(MountedTest, LinksAndSpecialFilesAreMade) {
   ASSERT_EQ(::symlink("where/ever", mounted_.path("link").c_str()), 0);
   EXPECT_EQ(std::filesystem::read_symlink(mounted_.path("link")), "where/ever");
   ASSERT_EQ(::mkfifo(mounted_.path("fifo").c_str(), 0600), 0);
@@ -246,7 +278,7 @@ TEST_F(PassthroughTest, LinksAndSpecialFilesAreMade) {
   EXPECT_EQ(errno, ENOENT);
 }
 
-TEST_F(PassthroughTest, TheTraceShowsWhatWasDone) {
+TEST_F(MountedTest, TheTraceShowsWhatWasDone) {
   write_all(mounted_.path("a.tmp"), std::string(2'000'000, 'x'));
   ::rename(mounted_.path("a.tmp").c_str(), mounted_.path("a").c_str());
   std::uint64_t written = 0;
@@ -265,7 +297,9 @@ TEST_F(PassthroughTest, TheTraceShowsWhatWasDone) {
 }
 
 // The daemon holds two descriptors for each; where it may not raise its limit, fewer are tried.
-TEST_F(PassthroughTest, TenThousandFilesAreOpenAtOnce) {
+TEST(ManyFilesTest, TenThousandFilesAreOpenAtOnce) {
+  Mounted mounted("", "", Mounted::Trace::kNo);
+  if (!mounted.ready()) GTEST_SKIP() << mounted.why_not();
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
   limit.rlim_cur = limit.rlim_max;
@@ -273,7 +307,7 @@ TEST_F(PassthroughTest, TenThousandFilesAreOpenAtOnce) {
   const auto files = std::min<rlim_t>(10'000, (limit.rlim_max - 1'000) / 2);
   std::vector<int> open;
   for (rlim_t i = 0; i < files; i++) {
-    const auto name = mounted_.path(fmt::format("f{}", i));
+    const auto name = mounted.path(fmt::format("f{}", i));
     const int fd = ::open(name.c_str(), O_RDWR | O_CREAT, 0644);
     ASSERT_GE(fd, 0) << i << ": " << errno;
     open.push_back(fd);

@@ -99,7 +99,8 @@ std::string enter_private_namespace() {
   return why_not;
 }
 
-Mounted::Mounted(const std::string& plan, const std::string& layout, Trace trace) {
+Mounted::Mounted(const std::string& plan, const std::string& layout, Trace trace,
+                 const std::vector<std::string>& more_arguments) {
   why_not_ = enter_private_namespace();
   if (!why_not_.empty()) return;
   top_ = testing::TempDir() + "savegate-fs-XXXXXX";
@@ -130,6 +131,7 @@ Mounted::Mounted(const std::string& plan, const std::string& layout, Trace trace
                                     "--parent-pid",
                                     std::to_string(::getpid())};
   if (trace == Trace::kYes) words.insert(words.end(), {"--trace", top_ + "/trace.bin"});
+  words.insert(words.end(), more_arguments.begin(), more_arguments.end());
   if (!plan.empty()) {
     write_all(top_ + "/plan.toml", plan);
     words.insert(words.end(), {"--plan", top_ + "/plan.toml"});

@@ -50,8 +50,9 @@ class Child {
 class Mounted {
  public:
   enum class Trace : std::uint8_t { kNo, kYes };
+  // A mount with a trace sends everything to the daemon.
   explicit Mounted(const std::string& plan = "", const std::string& layout = "",
-                   Trace trace = Trace::kYes);
+                   Trace trace = Trace::kYes, const std::vector<std::string>& more_arguments = {});
   ~Mounted();
   Mounted(const Mounted&) = delete;
   Mounted& operator=(const Mounted&) = delete;

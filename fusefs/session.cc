@@ -29,18 +29,18 @@ constexpr fuse_custom_io kWire = {.writev = wire::write_reply,
 
 }  // namespace
 
-void negotiate(void*, fuse_conn_info* connection) {
+void negotiate(fuse_conn_info* connection, unsigned passthrough_depth) {
   connection->max_write = kLargestRequest;
   connection->max_background = kBackgroundRequests;
   // Without ASYNC_DIO libaio and io_uring see short writes as they are and can be killed while
   // held. The kernel keeps the locks: all lockers are on this one mount. No write-back cache, ever:
   // it loses the caller and the error.
-  connection->want &= ~static_cast<unsigned>(
-      FUSE_CAP_ASYNC_DIO | FUSE_CAP_POSIX_LOCKS | FUSE_CAP_FLOCK_LOCKS | FUSE_CAP_WRITEBACK_CACHE |
-      FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
-  connection->want |= connection->capable &
-                      static_cast<unsigned>(FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_PARALLEL_DIROPS |
-                                            FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_HANDLE_KILLPRIV);
+  wire::refuse(connection, FUSE_CAP_ASYNC_DIO | FUSE_CAP_POSIX_LOCKS | FUSE_CAP_FLOCK_LOCKS |
+                               FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_SPLICE_READ |
+                               FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
+  wire::want(connection, FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_PARALLEL_DIROPS |
+                             FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_HANDLE_KILLPRIV);
+  wire::negotiate(connection, passthrough_depth);
 }
 
 Session::Session(fuse_session* session, std::string mount_point, bool by_helper)

@@ -53,7 +53,7 @@ class Session {
   std::vector<std::thread> threads_;
 };
 
-// For fuse_lowlevel_ops::init: what this file system asks of the kernel.
-void negotiate(void* userdata, fuse_conn_info* connection);
+// For fuse_lowlevel_ops::init: what this file system asks of the kernel, passthrough as in wire.h.
+void negotiate(fuse_conn_info* connection, unsigned passthrough_depth);
 
 }  // namespace savegate::fusefs

@@ -56,8 +56,7 @@ int write_by_io_uring(int fd) {
   *reinterpret_cast<std::uint32_t*>(submission + parameters.sq_off.array) = 0;
   __atomic_store_n(reinterpret_cast<std::uint32_t*>(submission + parameters.sq_off.tail), 1,
                    __ATOMIC_RELEASE);
-  const long done =
-      ::syscall(SYS_io_uring_enter, ring, 1, 1, IORING_ENTER_GETEVENTS, nullptr, 0);
+  const long done = ::syscall(SYS_io_uring_enter, ring, 1, 1, IORING_ENTER_GETEVENTS, nullptr, 0);
   ::munmap(entry, entries_size);
   ::munmap(submission, ring_size);
   ::close(ring);

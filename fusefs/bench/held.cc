@@ -140,9 +140,9 @@ Latency beside_held(int rounds, int held, const std::string& base) {
   for (const auto* daemon : {&idle, &busy}) {
     make_file(daemon->backing() + "/other", 256 * static_cast<off_t>(kBlock));
   }
-  const Compared compared =
-      in_turn(rounds, [&] { return p99_of_writes(idle.mount() + "/other"); },
-              [&] { return p99_of_writes(busy.mount() + "/other"); });
+  const Compared compared = in_turn(
+      rounds, [&] { return p99_of_writes(idle.mount() + "/other"); },
+      [&] { return p99_of_writes(busy.mount() + "/other"); });
   ask(busy, R"({"cmd":"release"})");
   for (pid_t pid : holders) ::waitpid(pid, nullptr, 0);
   return {compared.first, compared.second, compared.ratio};

@@ -6,7 +6,7 @@
 namespace savegate::fusefs::bench {
 
 struct Latency {
-  double alone = 0;  // seconds, p99 of another file's write of 4 KiB while nothing is held
+  double alone = 0;   // seconds, p99 of another file's write of 4 KiB while nothing is held
   double beside = 0;  // the same while so many are
   double ratio = 0;
 };

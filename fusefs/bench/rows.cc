@@ -82,8 +82,12 @@ Figure latency(const Setting& setting) {
 }
 
 Row kill_row(const std::string& operation) {
-  return {"kill-" + operation, "SIGKILL of a process held in " + operation,
-          100, false, " ms", [operation](const Setting& setting) {
+  return {"kill-" + operation,
+          "SIGKILL of a process held in " + operation,
+          100,
+          false,
+          " ms",
+          [operation](const Setting& setting) {
             return Figure{killed_in(operation, setting.rounds, setting.memory) * 1e3, "longest"};
           }};
 }

@@ -13,7 +13,8 @@ int judge_command(const std::string& run_directory);
 int list_command(const std::string& what);
 int mount_command(const std::string& backing, const std::string& mount_point,
                   const std::string& plan, const std::string& control, bool background);
-int ctl_command(const std::string& mount_or_socket, const std::vector<std::string>& words);
+int ctl_command(const std::string& mount_or_socket, const std::vector<std::string>& words,
+                bool defer);
 int doctor_command(const std::string& store);
 int selftest_command(const std::string& controls, const std::vector<std::string>& names,
                      const Options& options);

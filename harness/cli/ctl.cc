@@ -86,8 +86,11 @@ Result<void> wait_until_unmounted(const std::string& mount_point) {
   return fail(unavailable("still mounted 10 s after it was told to stop; try umount -l", path));
 }
 
-Result<void> call(const std::string& mount_or_socket, const std::vector<std::string>& words) {
+Result<void> call(const std::string& mount_or_socket, const std::vector<std::string>& words,
+                  bool defer) {
   SAVEGATE_TRY(json request, request_for(words));
+  if (defer && words.front() != "arm") return fail(invalid("--defer belongs to `arm`"));
+  if (defer) request["defer"] = true;
   std::error_code ignored;
   const bool is_socket = std::filesystem::is_socket(mount_or_socket, ignored);
   const std::string socket = is_socket ? mount_or_socket : default_control_socket(mount_or_socket);
@@ -112,8 +115,9 @@ Result<void> call(const std::string& mount_or_socket, const std::vector<std::str
 
 }  // namespace
 
-int ctl_command(const std::string& mount_or_socket, const std::vector<std::string>& words) {
-  auto called = call(mount_or_socket, words);
+int ctl_command(const std::string& mount_or_socket, const std::vector<std::string>& words,
+                bool defer) {
+  auto called = call(mount_or_socket, words, defer);
   return called ? kPassed : report_error(called.error());
 }
 

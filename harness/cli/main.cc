@@ -82,14 +82,17 @@ int main_checked(int argc, char** argv) {
 
   std::string target;
   std::vector<std::string> words;
+  bool defer = false;
   CLI::App* ctl = app.add_subcommand("ctl", "talk to a mounted faulty file system");
   ctl->add_option("mount", target, "mount point or control socket")->required();
   ctl->add_option("words", words,
                   "status | statistics | arm PLAN.toml | disarm | release [RULE] | fired | "
                   "mark RANK KIND NAME | stop")
       ->required();
+  ctl->add_flag("--defer", defer,
+                "arm: rules that files which are open already would not see act on later opens");
   ctl->footer("Example:\n  savegate ctl /mnt/faulty arm full-disk.toml");
-  ctl->callback([&] { chosen = [&] { return ctl_command(target, words); }; });
+  ctl->callback([&] { chosen = [&] { return ctl_command(target, words, defer); }; });
 
   CLI::App* doctor =
       app.add_subcommand("doctor", "say for each thing savegate needs whether it is there");
