@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <fstream>
@@ -187,6 +188,14 @@ Result<void> run_daemon(const DaemonOptions& options) {
                               const Node& node, std::uint64_t offset, std::uint64_t length) {
     drop_pages(raw, *shared, node, offset, length);
   });
+  std::atomic<bool> overdue{false};
+  if (options.hold_limit.count() > 0) {
+    fs->stalls.set_limit(options.hold_limit, [&overdue, &end, &options] {
+      overdue = true;
+      abort_connection(options.mount);  // where it cannot be, unmounting frees what is held
+      end();
+    });
+  }
   ControlCommands commands(*fs, options.mount, end);
   auto control = ControlServer::listen(
       options.control, [&commands](const ControlRequest& request) { commands.handle(request); });
@@ -196,6 +205,11 @@ Result<void> run_daemon(const DaemonOptions& options) {
     session->start(std::max(kLeastThreads, 2 * std::thread::hardware_concurrency()), end);
     ended = say_ready(options.ready_fd);
     if (ended) ended = wait_for_end(signals.get(), parent.get(), stop.get());
+    if (ended && overdue) {
+      ended = fail(unavailable(
+          "an operation was held for longer than --hold-limit allows: the mount was aborted",
+          options.mount, ETIMEDOUT));
+    }
     control->reset();
   } else {
     ended = fail(control.error());

@@ -269,8 +269,10 @@ OpenFiles::Needs FileSystem::needs(fuse_req_t req, Node& node, int fd, const fus
     needs.data = "operations are traced";
   } else if (const char* all = needs_all_) {
     needs.data = all;
-  } else if (rules && (rules->needs_direct_reads() || rules->needs_direct_writes())) {
-    needs.data = "a rule or budget can act on its reads or writes";
+  } else if (rules && rules->needs_direct_reads()) {
+    needs.data = "a rule can act on its reads";
+  } else if (rules && writable && rules->needs_direct_writes()) {
+    needs.data = "a rule or budget can act on its writes";
   } else if (writable && fuse_req_ctx(req)->uid != 0 && has_setid(fd)) {
     needs.data = "a write must take its set-user-ID bits away";
   }
@@ -290,7 +292,8 @@ OpenFiles::Needs FileSystem::needs(fuse_req_t req, Node& node, int fd, const fus
 void FileSystem::reply_open(fuse_req_t req, const NodePtr& node, int fd, fuse_file_info info,
                             const fuse_entry_param* entry) {
   const bool writable = (info.flags & O_ACCMODE) != O_RDONLY;
-  const OpenWay way = open_files.open(node, fd, [&] { return needs(req, *node, fd, info); });
+  const OpenWay way =
+      open_files.open(node, fd, writable, [&] { return needs(req, *node, fd, info); });
   auto handle = std::make_shared<Handle>(node, fd, way);
   keep(handle);
   node->handles++;

@@ -108,7 +108,7 @@ class FileSystem {
   OpenFiles::Needs needs(fuse_req_t req, Node& node, int fd, const fuse_file_info& info);
 
   std::atomic<const char*> needs_all_{nullptr};  // why all reads and writes must be seen
-  std::atomic<bool> names_lie_{false};  // the kernel must ask for each name again
+  std::atomic<bool> names_lie_{false};           // the kernel must ask for each name again
 };
 
 Result<void> check_plan(const faults::Plan& plan);

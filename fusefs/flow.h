@@ -88,7 +88,8 @@ class Flow {
     recorder_.count(request.op);
     std::shared_ptr<const faults::FileRules> rules;
     if (armed_.load(std::memory_order_acquire)) rules = rules_of(request);
-    if (!rules && !recorder_.tracing() && !views_.recording()) {
+    const bool may_act = rules && rules->can_match(request.op);
+    if (!may_act && !recorder_.tracing() && !views_.recording()) {
       if (sees_all_callers_.load(std::memory_order_relaxed)) see_caller(request.req);
       reply(request.req, execute(Limits{request.length, request.payload}));
       return;

@@ -23,12 +23,17 @@ int main(int argc, char** argv) {
   app.add_option("--parent-pid", options.parent_pid, "unmount when this process ends");
   app.add_flag("!--no-passthrough", options.passthrough,
                "reads and writes of all files reach this program");
+  double hold_limit = 0;
+  app.add_option("--hold-limit", hold_limit,
+                 "seconds for which an operation may be held; then the mount is aborted")
+      ->check(CLI::PositiveNumber);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
 
+  options.hold_limit = std::chrono::milliseconds(static_cast<std::int64_t>(hold_limit * 1e3));
   const auto ended = savegate::fusefs::run_daemon(options);
   if (ended) return 0;
   std::fprintf(stderr, "savegate-fs: %s\n", ended.error().to_string().c_str());

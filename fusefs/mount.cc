@@ -88,4 +88,17 @@ Result<void> unmount(const std::string& mount_point) {
   return fail(system_error("umount", mount_point));
 }
 
+bool abort_connection(const std::string& mount_point) {
+  struct statx root {};  // as the kernel knows it: the server is not asked
+  if (::statx(AT_FDCWD, mount_point.c_str(), AT_STATX_DONT_SYNC, STATX_TYPE, &root) != 0) {
+    return false;
+  }
+  const std::string file = fmt::format("/sys/fs/fuse/connections/{}/abort", root.stx_dev_minor);
+  const int fd = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool aborted = ::write(fd, "1", 1) == 1;
+  ::close(fd);
+  return aborted;
+}
+
 }  // namespace savegate::fusefs

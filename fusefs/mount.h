@@ -13,6 +13,9 @@ Result<int> mount_fuse(const std::string& mount_point, const std::string& source
 bool is_fuse_device(int fd);
 // At once, whoever still uses it; what is not mounted is no error.
 Result<void> unmount(const std::string& mount_point);
+// All requests of the mount end with ECONNABORTED, also where its server no longer answers. False
+// where /sys/fs/fuse/connections cannot be used.
+bool abort_connection(const std::string& mount_point);
 // The directory exists and no dead mount lies on it.
 Result<void> check_mount_point(const std::string& mount_point);
 

@@ -8,16 +8,26 @@ namespace savegate::fusefs {
 
 using faults::Op;
 
-namespace {
-
-const std::uint64_t kData = op_bit(Op::kRead) | op_bit(Op::kWrite);
-const std::uint64_t kClose = op_bit(Op::kClose);
-
-}  // namespace
-
 void OpenFiles::allow_passthrough(std::string why_not) {
   const std::lock_guard lock(mutex_);
   why_not_ = std::move(why_not);
+}
+
+void OpenFiles::Entry::count(const OpenWay& way, int change) {
+  const bool keeps = way.backing_id != 0 && !way.direct;
+  if (way.backing_id != 0) backed += change;
+  if (way.backing_id == 0) other += change;
+  if (keeps) kept += change;
+  if (keeps && way.writable) kept_writable += change;
+  if (!way.sends_close) no_close += change;
+}
+
+std::uint64_t OpenFiles::Entry::unseen() const {
+  std::uint64_t ops = 0;
+  if (kept > 0) ops |= op_bit(Op::kRead);
+  if (kept_writable > 0) ops |= op_bit(Op::kWrite);
+  if (no_close > 0) ops |= op_bit(Op::kClose);
+  return ops;
 }
 
 // 0 where there is none to be had; says why.
@@ -43,12 +53,16 @@ int OpenFiles::backing_id_for(Entry& entry, int fd) {
   return 0;
 }
 
-OpenWay OpenFiles::open(const NodePtr& node, int fd, const std::function<Needs()>& needs) {
+OpenWay OpenFiles::open(const NodePtr& node, int fd, bool writable,
+                        const std::function<Needs()>& needs) {
   const std::lock_guard lock(mutex_);
   const Needs wanted = needs();
   Entry& entry = entries_[node.get()];
   if (!entry.node) entry.node = node;
-  OpenWay way{.backing_id = entry.backing_id, .direct = wanted.direct, .sends_close = wanted.close};
+  OpenWay way{.backing_id = entry.backing_id,
+              .writable = writable,
+              .direct = wanted.direct,
+              .sends_close = wanted.close};
   if (way.backing_id != 0) {
     way.direct = wanted.data != nullptr;
   } else if (wanted.data != nullptr) {
@@ -59,10 +73,7 @@ OpenWay OpenFiles::open(const NodePtr& node, int fd, const std::function<Needs()
     way.backing_id = entry.backing_id = backing_id_for(entry, fd);
     if (way.backing_id != 0) way.direct = false;
   }
-  entry.backed += way.backing_id != 0 ? 1 : 0;
-  entry.kept += way.backing_id != 0 && !way.direct ? 1 : 0;
-  entry.other += way.backing_id == 0 ? 1 : 0;
-  entry.no_close += way.sends_close ? 0 : 1;
+  entry.count(way, 1);
   if (way.backing_id != 0 && way.direct) entry.why = wanted.data;
   return way;
 }
@@ -72,10 +83,7 @@ void OpenFiles::close(const Node& node, const OpenWay& way) {
   const auto found = entries_.find(&node);
   if (found == entries_.end()) return;
   Entry& entry = found->second;
-  entry.backed -= way.backing_id != 0 ? 1 : 0;
-  entry.kept -= way.backing_id != 0 && !way.direct ? 1 : 0;
-  entry.other -= way.backing_id == 0 ? 1 : 0;
-  entry.no_close -= way.sends_close ? 0 : 1;
+  entry.count(way, -1);
   if (entry.backed == 0 && entry.backing_id != 0) {
     wire::close_backing_id(fuse_fd_, entry.backing_id);
     entry.backing_id = 0;
@@ -89,7 +97,7 @@ std::vector<std::string> OpenFiles::arm(
   const std::lock_guard lock(mutex_);
   std::vector<std::string> blind;
   for (const auto& [node, entry] : entries_) {
-    const std::uint64_t unseen = (entry.kept > 0 ? kData : 0) | (entry.no_close > 0 ? kClose : 0);
+    const std::uint64_t unseen = entry.unseen();
     if (unseen == 0) continue;
     std::string path = inodes.path(*node);
     if ((needs(path) & unseen) != 0) blind.push_back(std::move(path));

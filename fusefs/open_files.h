@@ -5,8 +5,8 @@
 // choice is made under the lock that arming a plan holds, too: no rule comes between.
 //
 // The kernel takes an inode one way at a time. While a handle in passthrough is open, others must
-// name the same backing file; theirs are then sent here by direct I/O if they must be. While any
-// other handle is open, there is no passthrough.
+// name the same backing file; theirs are then sent here by direct I/O if they must be (but stores
+// through a shared mapping are not). While any other handle is open, there is no passthrough.
 //
 // Thread-safe. `mutex_` comes before all other locks.
 #pragma once
@@ -25,6 +25,7 @@ namespace savegate::fusefs {
 // How one handle is open.
 struct OpenWay {
   int backing_id = 0;  // of passthrough, else 0
+  bool writable = false;
   bool direct = false;
   bool sends_close = true;
 };
@@ -40,7 +41,7 @@ class OpenFiles {
     bool direct = false;         // if they are: as they were asked, without the page cache
     bool close = true;
   };
-  OpenWay open(const NodePtr& node, int fd, const std::function<Needs()>& needs);
+  OpenWay open(const NodePtr& node, int fd, bool writable, const std::function<Needs()>& needs);
   void close(const Node& node, const OpenWay& way);
 
   // Calls `arm` while no file can be opened, unless there are files on which the kernel keeps
@@ -64,11 +65,15 @@ class OpenFiles {
   struct Entry {
     NodePtr node;
     int backing_id = 0;
-    int backed = 0;    // handles that name it
-    int kept = 0;      // of these, those whose reads and writes the kernel keeps
+    int backed = 0;  // handles that name it
+    int kept = 0;    // of these, those whose reads and writes the kernel keeps
+    int kept_writable = 0;
     int other = 0;     // handles that do not name it
     int no_close = 0;  // handles that send none
     std::string why;
+
+    void count(const OpenWay& way, int change);
+    std::uint64_t unseen() const;  // operations that the kernel keeps
   };
   int backing_id_for(Entry& entry, int fd);
 

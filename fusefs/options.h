@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <string>
 
 #include "faults/status.h"
@@ -25,8 +26,10 @@ struct DaemonOptions {
   std::string trace = {};   // file to be made, "" for none
   std::string fired = {};   // file to be appended to, "" for none
   bool passthrough = true;  // the kernel reads and writes files that no rule needs to see
-  int ready_fd = -1;        // gets "ready\n" when mounted and listening
-  pid_t parent_pid = 0;     // the mount ends when this process does; 0: nobody's
+  // An operation that is held for longer aborts the mount, so that nothing waits for ever; 0: none.
+  std::chrono::nanoseconds hold_limit{0};
+  int ready_fd = -1;     // gets "ready\n" when mounted and listening
+  pid_t parent_pid = 0;  // the mount ends when this process does; 0: nobody's
 };
 
 Result<void> run_daemon(const DaemonOptions& options);

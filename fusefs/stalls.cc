@@ -30,15 +30,26 @@ struct Entry {
   Stall stall;
 };
 
-Wake wait_in_fiber(Entry& entry) {
+struct Limit {
+  std::optional<std::chrono::nanoseconds> held;
+  std::function<void()> overdue;
+};
+
+Wake wait_in_fiber(Entry& entry, const Limit& limit) {
   std::unique_lock lock(entry.mutex);
+  auto overdue = limit.held ? Clock::now() + *limit.held : Clock::time_point::max();
   entry.interrupted |= entry.stall.dying();  // a dying caller is not interrupted again
   const auto deadline =
       entry.stall.delay ? Clock::now() + *entry.stall.delay : Clock::time_point::max();
   while (!entry.wake) {
     if (entry.interrupted && entry.stall.dying()) return Wake::kInterrupted;
     if (Clock::now() >= deadline) return Wake::kElapsed;
-    auto until = entry.interrupted ? std::min(deadline, Clock::now() + kDyingCheck) : deadline;
+    if (Clock::now() >= overdue) {
+      limit.overdue();
+      overdue = Clock::time_point::max();
+    }
+    auto until = std::min(deadline, overdue);
+    if (entry.interrupted) until = std::min(until, Clock::now() + kDyingCheck);
     if (until == Clock::time_point::max()) {
       entry.changed.wait(lock);
     } else {
@@ -95,7 +106,7 @@ struct Stalls::Impl {
     fibers++;
     boost::fibers::fiber(std::allocator_arg, boost::fibers::fixedsize_stack(kFiberStack),
                          [this, id, entry] {
-                           Wake why = wait_in_fiber(*entry);
+                           Wake why = wait_in_fiber(*entry, limit);
                            entries.erase(id);
                            held--;
                            pool.post([then = std::move(entry->stall.then), why] { then(why); });
@@ -124,6 +135,7 @@ struct Stalls::Impl {
   bool ending = false;
   boost::fibers::condition_variable_any arrived;
   // What follows is of the stall thread alone.
+  Limit limit;
   std::unordered_map<StallId, std::shared_ptr<Entry>> entries;
   std::size_t fibers = 0;
   std::thread thread;
@@ -163,6 +175,12 @@ std::size_t Stalls::release(const std::string& rule) {
   auto answer = count->get_future();
   impl_->post([impl = impl_.get(), rule, count] { count->set_value(impl->release(rule)); });
   return answer.get();
+}
+
+void Stalls::set_limit(std::chrono::nanoseconds limit, std::function<void()> overdue) {
+  impl_->post([impl = impl_.get(), limit, overdue = std::move(overdue)] {
+    impl->limit = {limit, overdue};
+  });
 }
 
 std::size_t Stalls::held() const { return impl_->held; }

@@ -1,9 +1,11 @@
 // Held operations and marks: killable, released by name, and nobody else waits.
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <thread>
 
@@ -130,6 +132,19 @@ TEST_F(StallsScenarioTest, TheEndOfTheMountFreesTheHeld) {
   ASSERT_TRUE(mounted_.wait_held(1));
   mounted_.stop();
   EXPECT_TRUE(held.wait_for(5000));
+}
+
+// Nobody releases it and nobody is killed: the caller still goes on.
+TEST(HoldLimitTest, WhatIsHeldForTooLongAbortsTheMount) {
+  Mounted mounted("[[rule]]\nmatch = { op = \"write\" }\naction = { hang = true }\n", "",
+                  Mounted::Trace::kNo, {"--hold-limit", "0.2"});
+  if (!mounted.ready()) GTEST_SKIP() << mounted.why_not();
+  const int fd = ::open(mounted.path("file").c_str(), O_RDWR | O_CREAT, 0644);
+  EXPECT_EQ(::write(fd, "x", 1), -1);
+  EXPECT_THAT(errno, testing::AnyOf(ECONNABORTED, EINTR));
+  ::close(fd);
+  const int status = mounted.daemon().wait();
+  EXPECT_EQ(WEXITSTATUS(status), 3) << status;
 }
 
 }  // namespace

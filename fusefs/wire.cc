@@ -71,8 +71,7 @@ void refuse(fuse_conn_info* connection, std::uint64_t capabilities) {
 }
 
 void negotiate(fuse_conn_info* connection, unsigned passthrough_depth) {
-  allow_mmap =
-      !forbid_mmap && fuse_set_feature_flag(connection, FUSE_CAP_DIRECT_IO_ALLOW_MMAP);
+  allow_mmap = !forbid_mmap && fuse_set_feature_flag(connection, FUSE_CAP_DIRECT_IO_ALLOW_MMAP);
   fuse_set_feature_flag(connection, FUSE_CAP_HANDLE_KILLPRIV_V2);
   may_pass_through =
       passthrough_depth > 0 && fuse_set_feature_flag(connection, FUSE_CAP_PASSTHROUGH);
@@ -182,8 +181,8 @@ void refuse(fuse_conn_info* connection, std::uint64_t capabilities) {
 }
 
 void negotiate(fuse_conn_info*, unsigned passthrough_depth) {
-  const std::uint32_t wanted2 = (forbid_mmap ? 0 : kDirectIoAllowMmap) |
-                                (passthrough_depth > 0 ? kPassthrough : 0);
+  const std::uint32_t wanted2 =
+      (forbid_mmap ? 0 : kDirectIoAllowMmap) | (passthrough_depth > 0 ? kPassthrough : 0);
   init_flags2 = offered2 & wanted2;
   init_flags = offered & (kHandleKillprivV2 | (init_flags2 != 0 ? kInitExt : 0));
   allow_mmap = (init_flags2 & kDirectIoAllowMmap) != 0;
