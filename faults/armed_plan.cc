@@ -13,6 +13,11 @@ constexpr std::uint64_t kCharging = (std::uint64_t{1} << static_cast<int>(Op::kW
                                     (std::uint64_t{1} << static_cast<int>(Op::kFallocate)) |
                                     (std::uint64_t{1} << static_cast<int>(Op::kCopyFileRange));
 
+constexpr std::uint64_t kMaking = (std::uint64_t{1} << static_cast<int>(Op::kCreate)) |
+                                  (std::uint64_t{1} << static_cast<int>(Op::kMkdir)) |
+                                  (std::uint64_t{1} << static_cast<int>(Op::kMknod)) |
+                                  (std::uint64_t{1} << static_cast<int>(Op::kSymlink));
+
 std::uint64_t saturating_add(std::uint64_t a, std::uint64_t b) {
   std::uint64_t sum = 0;
   return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
@@ -33,25 +38,38 @@ class ArmedPlan::Verdict {
 
   // Lets the rule act if the operation still has room for it.
   void act(RuleState& rule) {
+    const std::uint64_t stall = decision_.delay_ns;
+    const bool hang = decision_.hang;
     const bool acts =
         std::visit([&](const auto& action) { return take(rule, action); }, rule.rule().action);
-    if (acts) add_hit(rule.rule().name, rule.count_hit(), rule.action_text());
+    if (!acts) return;
+    add_hit(rule.rule().name, rule.count_hit(), rule.action_text());
+    decision_.hits.back().stalls = decision_.delay_ns != stall || decision_.hang != hang;
   }
 
   void fail_late(RuleState& rule) {
+    const auto& action = std::get<ErrnoAction>(rule.rule().action);
     outcome_taken_ = true;
-    decision_.error = std::get<ErrnoAction>(rule.rule().action).error;
+    decision_.error = action.error;
     decision_.allowed = 0;
+    decision_.drops_unsynced = action.drop;
     add_hit(rule.rule().name, rule.count_hit(), rule.action_text());
   }
   bool outcome_taken() const { return outcome_taken_; }
 
   // Bytes that would be written if no budget minded.
   std::uint64_t bytes_to_charge() const {
-    const bool killed_before = decision_.kill && decision_.kill->when == When::kBefore &&
-                               decision_.kill->signal == SIGKILL;
-    if (decision_.lie || killed_before) return 0;
+    if (decision_.lie || killed_before()) return 0;
     return std::min(operation_.length, decision_.allowed);
+  }
+  bool makes_a_file() const { return decision_.error == 0 && !killed_before(); }
+  void takes_inode() { decision_.takes_inode = true; }
+  void refuse_inode(const BudgetSpec& budget, std::uint64_t hit) {
+    decision_.error = budget.error;
+    decision_.allowed = 0;
+    add_hit(
+        budget.name, hit,
+        fmt::format("budget {} inodes {}", errno_name(budget.error), budget.inodes.value_or(0)));
   }
 
   void limit(std::uint64_t bytes, const BudgetSpec& budget, std::uint64_t hit) {
@@ -64,20 +82,29 @@ class ArmedPlan::Verdict {
       decision_.allowed_is_short = true;
     }
     add_hit(budget.name, hit,
-            fmt::format("budget {} limit {}", errno_name(budget.error), budget.limit));
+            fmt::format("budget {} limit {}", errno_name(budget.error),
+                        budget.limit.value_or(UINT64_MAX)));
   }
 
   Decision take() { return std::move(decision_); }
 
  private:
-  void add_hit(const std::string& name, std::uint64_t hit, std::string action) {
+  bool killed_before() const {
+    return decision_.kill && decision_.kill->when == When::kBefore &&
+           decision_.kill->signal == SIGKILL;
+  }
+  Hit hit_of(const std::string& name, std::uint64_t hit, std::string action) {
     const Phase& now = phase();
-    decision_.hits.push_back({.rule = name,
-                              .hit = hit,
-                              .action = std::move(action),
-                              .life = life_,
-                              .attempt = now.attempt,
-                              .phase = now.full});
+    return {.rule = name,
+            .hit = hit,
+            .action = std::move(action),
+            .stalls = false,
+            .life = life_,
+            .attempt = now.attempt,
+            .phase = now.full};
+  }
+  void add_hit(const std::string& name, std::uint64_t hit, std::string action) {
+    decision_.hits.push_back(hit_of(name, hit, std::move(action)));
   }
 
   bool take_outcome(RuleState& rule) {
@@ -90,6 +117,7 @@ class ArmedPlan::Verdict {
     if (!take_outcome(rule)) return false;
     decision_.error = action.error;
     decision_.allowed = action.after ? bytes_of(*action.after, operation_.length) : 0;
+    decision_.drops_unsynced = action.drop;
     return true;
   }
 
@@ -111,15 +139,34 @@ class ArmedPlan::Verdict {
 
   bool take(RuleState& rule, const DelayAction& action) {
     if (!rule.claim_once()) return false;
-    decision_.delay_ns = saturating_add(decision_.delay_ns, action.nanoseconds);
+    wait(rule.delay_ns(action, operation_.caller.rank, nth_of_rank_));
     return true;
   }
 
-  bool take(RuleState& rule, const HangAction&) {
-    if (decision_.hang || !rule.claim_once()) return false;
-    decision_.hang = true;
-    decision_.hang_rule = rule_index_;
+  bool take(RuleState& rule, const BandwidthAction& action) {
+    if (!rule.claim_once()) return false;
+    wait(rule.link_delay_ns(action, operation_.length, operation_.now_ns));
     return true;
+  }
+
+  bool take(RuleState& rule, const FreezeAction& action) {
+    if (decision_.freeze || (!action.nanoseconds && decision_.hang) || !rule.claim_once()) {
+      return false;
+    }
+    decision_.freeze = action.target;
+    return action.nanoseconds ? wait(*action.nanoseconds) : hang();
+  }
+
+  bool take(RuleState& rule, const HangAction&) {
+    return !decision_.hang && rule.claim_once() && hang();
+  }
+
+  // The hit is counted when it is lost.
+  bool take(RuleState& rule, const LoseAction&) {
+    if (!decision_.loses && rule.claim_once()) {
+      decision_.loses = hit_of(rule.rule().name, 0, rule.action_text());
+    }
+    return false;
   }
 
   bool take(RuleState& rule, const KillAction& action) {
@@ -135,10 +182,31 @@ class ArmedPlan::Verdict {
 
   bool take(RuleState& rule, const CorruptAction& action) {
     const std::uint64_t at = bytes_of(action.at, operation_.length);
-    if (at >= operation_.length || decision_.corrupt || !rule.claim_once()) return false;
+    if (at >= operation_.length || decision_.corrupt) return false;
+    std::uint64_t length = std::min(action.length, operation_.length - at);
+    if (action.kind == Corruption::kSwap) {
+      const std::uint64_t with =
+          action.with ? bytes_of(*action.with, operation_.length) : saturating_add(at, length);
+      const std::uint64_t apart = with > at ? with - at : at - with;
+      if (with >= operation_.length || apart == 0) return false;
+      length = std::min({length, operation_.length - with, apart});
+      decision_.corrupt_with = with;
+    }
+    const bool shows_past = action.kind == Corruption::kStale && action.on == CorruptOn::kOut;
+    if ((shows_past && !operation_.has_past) || !rule.claim_once()) return false;
     decision_.corrupt = action;
     decision_.corrupt_at = at;
-    decision_.corrupt_length = std::min(action.length, operation_.length - at);
+    decision_.corrupt_length = length;
+    return true;
+  }
+
+  bool wait(std::uint64_t nanoseconds) {
+    decision_.delay_ns = saturating_add(decision_.delay_ns, nanoseconds);
+    return true;
+  }
+  bool hang() {
+    decision_.hang = true;
+    decision_.hang_rule = rule_index_;
     return true;
   }
 
@@ -174,7 +242,10 @@ class ArmedPlan::Verdict {
   }
 
  public:
-  void set_rule_index(std::uint32_t index) { rule_index_ = index; }
+  void set_rule(std::uint32_t index, std::uint64_t nth_of_rank) {
+    rule_index_ = index;
+    nth_of_rank_ = nth_of_rank;
+  }
 
  private:
   const Operation& operation_;
@@ -182,6 +253,7 @@ class ArmedPlan::Verdict {
   const int life_;
   std::shared_ptr<const Phase> phase_;
   std::uint32_t rule_index_ = 0;
+  std::uint64_t nth_of_rank_ = 0;
   bool outcome_taken_ = false;
   Decision decision_;
 };
@@ -220,9 +292,14 @@ ArmedPlan::Selection ArmedPlan::select(std::string_view path) const {
   selection.file = classify(layout_, path);
   RuleIndex::Named named = index_.named(path, selection.file);
   selection.ops = named.ops;
+  selection.keeps_unsynced = named.keeps_unsynced;
+  selection.keeps_past = named.keeps_past;
   selection.rules = std::move(named.rules);
   selection.budgets = budgets_of(path);
-  if (!selection.budgets.empty()) selection.ops |= kCharging;
+  for (const std::uint32_t index : selection.budgets) {
+    if (plan_.budgets[index].limit) selection.ops |= kCharging;
+    if (plan_.budgets[index].inodes) selection.ops |= kMaking;
+  }
   return selection;
 }
 
@@ -235,6 +312,7 @@ Decision ArmedPlan::decide(const Operation& operation, RuleSet& rules,
   if (!budgets.empty() && (kCharging & op_bit(operation.op)) != 0) {
     charge(operation, budgets, verdict);
   }
+  if (!budgets.empty() && (kMaking & op_bit(operation.op)) != 0) take_inode(budgets, verdict);
   return verdict.take();
 }
 
@@ -259,16 +337,19 @@ void ArmedPlan::ask(const Operation& operation, std::uint32_t index, RuleSet& of
   }
   if (!selected.fires) return;
   if (rule.delivering_ops() != 0) {
-    mark_late_error(operation, index);
+    if (!verdict.outcome_taken()) mark_late_error(operation, index);
   } else {
-    verdict.set_rule_index(index);
+    verdict.set_rule(index, selected.nth_of_rank);
     verdict.act(rule);
   }
   if (rule.is_over()) index_.finish(index);
 }
 
 void ArmedPlan::deliver_late_error(const Operation& operation, Verdict& verdict) {
-  if (late_files_.load() == 0 || (operation.op != Op::kFsync && operation.op != Op::kClose)) return;
+  constexpr std::uint64_t kDelivering = (std::uint64_t{1} << static_cast<int>(Op::kFsync)) |
+                                        (std::uint64_t{1} << static_cast<int>(Op::kClose)) |
+                                        (std::uint64_t{1} << static_cast<int>(Op::kWrite));
+  if (late_files_.load() == 0 || (kDelivering & op_bit(operation.op)) == 0) return;
   std::optional<std::uint32_t> due;
   {
     const std::lock_guard lock(late_mutex_);
@@ -315,6 +396,17 @@ void ArmedPlan::charge(const Operation& operation, const std::vector<std::uint32
   if (!grant.refused_by) return;
   const std::uint64_t hit = 1 + budget_counts_[*grant.refused_by].hits.fetch_add(1);
   verdict.limit(grant.bytes, plan_.budgets[*grant.refused_by], hit);
+}
+
+void ArmedPlan::take_inode(const std::vector<std::uint32_t>& budgets, Verdict& verdict) {
+  if (!verdict.makes_a_file()) return;
+  for (const std::uint32_t index : budgets) {
+    if (plan_.budgets[index].inodes) budget_counts_[index].candidates.fetch_add(1);
+  }
+  const auto refused_by = accounts_.take_inode(budgets);
+  if (!refused_by) return verdict.takes_inode();
+  const std::uint64_t hit = 1 + budget_counts_[*refused_by].hits.fetch_add(1);
+  verdict.refuse_inode(plan_.budgets[*refused_by], hit);
 }
 
 std::vector<Injector::RuleCount> ArmedPlan::counts() const {

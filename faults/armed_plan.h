@@ -7,8 +7,8 @@
 // budgets come after them and charge only what the rules let through.
 //
 // A late error is two operations: the one that the rule matches succeeds and marks its file, and
-// the next fsync (or close) of that file, by whomever, gets the errno. That one is the hit: a file
-// that is never synced again shows no error to anyone, and the rule has not fired.
+// the next fsync (or close, or write) of that file, by whomever, gets the errno. That one is the
+// hit: a file that is never synced again shows no error to anyone, and the rule has not fired.
 //
 // Thread-safe.
 #pragma once
@@ -41,6 +41,8 @@ class ArmedPlan {
 
   struct Selection {
     std::uint64_t ops = 0;
+    bool keeps_unsynced = false;
+    bool keeps_past = false;
     Classified file;
     RuleSet rules;
     std::vector<std::uint32_t> budgets;
@@ -73,6 +75,7 @@ class ArmedPlan {
   void mark_late_error(const Operation& operation, std::uint32_t rule);
   void charge(const Operation& operation, const std::vector<std::uint32_t>& budgets,
               Verdict& verdict);
+  void take_inode(const std::vector<std::uint32_t>& budgets, Verdict& verdict);
 
   const Plan plan_;
   const Layout layout_;

@@ -5,7 +5,8 @@
 
 namespace savegate::faults {
 
-Budget::Budget(BudgetSpec spec) : spec_(std::move(spec)), blocks_(spec_.limit / spec_.block) {}
+Budget::Budget(BudgetSpec spec)
+    : spec_(std::move(spec)), blocks_(spec_.limit.value_or(UINT64_MAX) / spec_.block) {}
 
 std::uint64_t Budget::free() const {
   return used_ >= blocks_ ? 0 : (blocks_ - used_) * spec_.block;
@@ -43,7 +44,17 @@ std::uint64_t Budget::charge(FileId file, std::uint64_t from, std::uint64_t to) 
   return granted;
 }
 
+std::uint64_t Budget::free_inodes() const {
+  return has_inode() ? spec_.inodes.value_or(UINT64_MAX) - inodes_used() : 0;
+}
+
+void Budget::settle_inode(FileId file) {
+  if (inodes_taken_ > 0) --inodes_taken_;  // else it was taken from another plan's budget
+  if (file != 0) inodes_.insert(file);
+}
+
 void Budget::adopt(FileId file, std::uint64_t size) {
+  inodes_.insert(file);
   if (size > 0) take(files_[file], 0, block_end(size));
 }
 
@@ -109,7 +120,10 @@ void Budget::punch(FileId file, std::uint64_t from, std::uint64_t to) {
   if (blocks.empty()) files_.erase(found);
 }
 
-void Budget::release(FileId file) { shrink(file, 0); }
+void Budget::release(FileId file) {
+  shrink(file, 0);
+  inodes_.erase(file);
+}
 
 Accounts::Accounts(const std::vector<BudgetSpec>& specs) {
   for (const BudgetSpec& spec : specs) budgets_.emplace_back(spec);
@@ -145,15 +159,39 @@ void Accounts::punch(FileId file, std::uint64_t from, std::uint64_t to) {
   for (Budget& budget : budgets_) budget.punch(file, from, to);
 }
 
-void Accounts::release(FileId file) { shrink(file, 0); }
+void Accounts::release(FileId file) {
+  const std::lock_guard lock(mutex_);
+  for (Budget& budget : budgets_) budget.release(file);
+}
 
-std::optional<Accounts::Space> Accounts::tightest(const std::vector<std::uint32_t>& budgets) const {
+std::optional<std::uint32_t> Accounts::take_inode(const std::vector<std::uint32_t>& budgets) {
+  const std::lock_guard lock(mutex_);
+  for (const std::uint32_t index : budgets) {
+    if (!budgets_[index].has_inode()) return index;
+  }
+  for (const std::uint32_t index : budgets) budgets_[index].take_inode();
+  return std::nullopt;
+}
+
+void Accounts::settle_inode(const std::vector<std::uint32_t>& budgets, FileId file) {
+  const std::lock_guard lock(mutex_);
+  for (const std::uint32_t index : budgets) budgets_[index].settle_inode(file);
+}
+
+std::optional<Space> Accounts::tightest(const std::vector<std::uint32_t>& budgets) const {
   const std::lock_guard lock(mutex_);
   std::optional<Space> tightest;
   for (const std::uint32_t index : budgets) {
     const Budget& budget = budgets_[index];
-    if (!tightest || budget.free() < tightest->free) {
-      tightest = Space{.limit = budget.limit(), .free = budget.free()};
+    if (!tightest) {
+      tightest = Space{.limit = budget.limit(), .free = budget.free(), .inodes = {}};
+    } else if (budget.free() < tightest->free) {
+      tightest->limit = budget.limit();
+      tightest->free = budget.free();
+    }
+    const std::uint64_t free = budget.free_inodes();
+    if (budget.spec().inodes && (!tightest->inodes || free < tightest->inodes->free)) {
+      tightest->inodes = {.limit = *budget.spec().inodes, .free = free};
     }
   }
   return tightest;

@@ -7,6 +7,9 @@
 // the limit goes partly in (short), the next one fails. A limit that is no multiple of the block is
 // rounded down to one.
 //
+// Inodes are counted apart: one is taken before a file, directory, symlink or special file is made,
+// becomes that file's when it is, and comes back with its last name and handle. A link takes none.
+//
 //   Budget quota({.name = "quota", .limit = 1 << 30, .error = ENOSPC});
 //   std::uint64_t granted = quota.charge(file, /*from=*/0, /*to=*/4 << 20);   // bytes that fit
 //
@@ -19,12 +22,24 @@
 #include <mutex>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "faults/operation.h"
 #include "faults/plan.h"
 
 namespace savegate::faults {
+
+// What is left where several budgets meet.
+struct Space {
+  std::uint64_t limit = 0;  // bytes
+  std::uint64_t free = 0;   // bytes
+  struct Inodes {
+    std::uint64_t limit = 0;
+    std::uint64_t free = 0;
+  };
+  std::optional<Inodes> inodes;
+};
 
 class Budget {
  public:
@@ -40,8 +55,13 @@ class Budget {
   void punch(FileId file, std::uint64_t from, std::uint64_t to);  // blocks that lie in it whole
   void release(FileId file);  // last name and last handle are gone
 
+  bool has_inode() const { return !spec_.inodes || inodes_used() < *spec_.inodes; }
+  void take_inode() { ++inodes_taken_; }
+  void settle_inode(FileId file);  // of which it is; 0: none was made
+
   std::uint64_t limit() const { return blocks_ * spec_.block; }  // bytes
   std::uint64_t free() const;                                    // bytes
+  std::uint64_t free_inodes() const;                             // where they are limited
   const BudgetSpec& spec() const { return spec_; }
 
  private:
@@ -56,6 +76,9 @@ class Budget {
   std::uint64_t blocks_;    // of the limit
   std::uint64_t used_ = 0;  // blocks
   std::unordered_map<FileId, Blocks> files_;
+  std::uint64_t inodes_used() const { return inodes_taken_ + inodes_.size(); }
+  std::uint64_t inodes_taken_ = 0;  // not settled yet
+  std::unordered_set<FileId> inodes_;
 };
 
 class Accounts {
@@ -73,11 +96,10 @@ class Accounts {
   void shrink(FileId file, std::uint64_t size);
   void punch(FileId file, std::uint64_t from, std::uint64_t to);
   void release(FileId file);
+  // Takes an inode of each, or of none: the budget that has none left.
+  std::optional<std::uint32_t> take_inode(const std::vector<std::uint32_t>& budgets);
+  void settle_inode(const std::vector<std::uint32_t>& budgets, FileId file);
 
-  struct Space {
-    std::uint64_t limit = 0;  // bytes
-    std::uint64_t free = 0;   // bytes
-  };
   std::optional<Space> tightest(const std::vector<std::uint32_t>& budgets) const;
 
  private:

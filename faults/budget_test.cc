@@ -149,5 +149,46 @@ TEST(AccountsTest, WholeOrNothingChargesNothingWhenRefused) {
   EXPECT_EQ(accounts.tightest({0})->free, 8 * kKiB);
 }
 
+TEST(InodeBudgetTest, CountsWhatIsMadeUntilItIsReleased) {
+  BudgetSpec spec;
+  spec.inodes = 2;
+  Accounts accounts({spec});
+  accounts.adopt({0}, kFileA, 100);
+  EXPECT_FALSE(accounts.take_inode({0}));
+  EXPECT_EQ(accounts.take_inode({0}), 0U) << "one is on its way";
+  accounts.settle_inode({0}, kFileB);
+  EXPECT_EQ(accounts.tightest({0})->inodes->free, 0U);
+  accounts.release(kFileA);
+  EXPECT_EQ(accounts.tightest({0})->inodes->free, 1U);
+  EXPECT_FALSE(accounts.take_inode({0}));
+}
+
+TEST(InodeBudgetTest, AnInodeOfWhichNothingWasMadeComesBack) {
+  BudgetSpec spec;
+  spec.inodes = 1;
+  Accounts accounts({spec});
+  EXPECT_FALSE(accounts.take_inode({0}));
+  accounts.settle_inode({0}, 0);
+  EXPECT_EQ(accounts.tightest({0})->inodes->free, 1U);
+}
+
+TEST(InodeBudgetTest, TheTightestRefusesAndTakesNoneOfTheOthers) {
+  BudgetSpec wide;
+  wide.inodes = 10;
+  BudgetSpec none;
+  none.inodes = 0;
+  Accounts accounts({wide, none});
+  EXPECT_EQ(accounts.take_inode({0, 1}), 1U);
+  EXPECT_EQ(accounts.tightest({0})->inodes->free, 10U);
+}
+
+TEST(InodeBudgetTest, OfInodesAloneLimitsNoBytes) {
+  BudgetSpec spec;
+  spec.inodes = 1;
+  Accounts accounts({spec});
+  constexpr std::uint64_t kMuch = std::uint64_t{1} << 50;
+  EXPECT_EQ(accounts.charge({0}, kFileA, 0, kMuch, true).bytes, kMuch);
+}
+
 }  // namespace
 }  // namespace savegate::faults

@@ -50,6 +50,8 @@ std::shared_ptr<const FileRules> Injector::rules_for(std::string_view path) cons
   if (selection.ops == 0) return nullptr;
   auto rules = std::make_shared<FileRules>();
   rules->ops_ = selection.ops;
+  rules->keeps_unsynced_ = selection.keeps_unsynced;
+  rules->keeps_past_ = selection.keeps_past;
   rules->role_ = selection.file.role;
   rules->temporary_ = selection.file.temporary;
   rules->rules_ = std::move(selection.rules);
@@ -92,17 +94,20 @@ void Injector::punched(FileId file, std::uint64_t from, std::uint64_t to) {
   impl_->armed_now()->accounts().punch(file, from, to);
 }
 
+void Injector::settle_inode(std::string_view path, FileId file) {
+  const std::shared_ptr<ArmedPlan> armed = impl_->armed_now();
+  armed->accounts().settle_inode(armed->budgets_of(path), file);
+}
+
 void Injector::released(FileId file) {
   const std::shared_ptr<ArmedPlan> armed = impl_->armed_now();
   armed->accounts().release(file);
   armed->forget_late_errors(file);
 }
 
-std::optional<Injector::Space> Injector::space(std::string_view path) const {
+std::optional<Space> Injector::space(std::string_view path) const {
   const std::shared_ptr<ArmedPlan> armed = impl_->armed_now();
-  auto space = armed->accounts().tightest(armed->budgets_of(path));
-  if (!space) return std::nullopt;
-  return Space{.limit = space->limit, .free = space->free};
+  return armed->accounts().tightest(armed->budgets_of(path));
 }
 
 std::vector<Injector::RuleCount> Injector::counts() const { return impl_->armed_now()->counts(); }

@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "faults/budget.h"
 #include "faults/layout.h"
 #include "faults/operation.h"
 #include "faults/plan.h"
@@ -36,12 +37,18 @@ class FileRules {
   // Reads (or writes) must reach the daemon exactly as asked: no page cache in between.
   bool needs_direct_reads() const { return can_match(Op::kRead); }
   bool needs_direct_writes() const { return can_match(Op::kWrite); }
+  // The file system keeps what the file held before: at its last fsync that succeeded, or before
+  // each byte was last written.
+  bool keeps_unsynced() const { return keeps_unsynced_; }
+  bool keeps_past() const { return keeps_past_; }
   Role role() const { return role_; }
   bool temporary() const { return temporary_; }
 
  private:
   friend class Injector;
   std::uint64_t ops_ = 0;
+  bool keeps_unsynced_ = false;
+  bool keeps_past_ = false;
   Role role_ = Role::kNone;
   bool temporary_ = false;
   mutable RuleSet rules_;  // those that are not over for this file
@@ -53,18 +60,21 @@ struct Hit {
   std::string rule;
   std::uint64_t hit = 0;
   std::string action;
+  bool stalls = false;  // it makes the operation wait
   int life = 0;
   int attempt = 0;
   std::string phase;
 };
 
-// What to do, in this order: stall; kill before; execute the first `allowed` bytes (or all), or
-// nothing if `lie`; corrupt; kill in the middle (allowed bytes are done) or after; reply `error` if
-// set (also where some bytes took effect before it), else the bytes done.
+// What to do, in this order: stall (with the frozen processes stopped); kill before; execute the
+// first `allowed` bytes (or all), or nothing if `lie`; corrupt; kill in the middle (allowed bytes
+// are done) or after; reply `error` if set (also where some bytes took effect before it), else the
+// bytes done.
 struct Decision {
   std::uint64_t delay_ns = 0;
   bool hang = false;  // until released; rule index in hang_rule
   std::uint32_t hang_rule = 0;
+  std::optional<KillTarget> freeze;    // as long as it stalls
   std::optional<KillAction> kill;      // when, signal, target; for kMiddle, `allowed` is the byte
   std::uint64_t allowed = UINT64_MAX;  // bytes that take effect
   bool allowed_is_short = false;  // reply success with `allowed` bytes (short write, short read)
@@ -78,8 +88,12 @@ struct Decision {
   std::optional<TimestampsAction> timestamps;
   std::optional<StaleAction> stale;  // what the caller is shown is so old
   std::string stale_rule;
-  std::vector<Hit> hits;  // empty: nothing acts
-  bool acts() const { return !hits.empty(); }
+  std::uint64_t corrupt_with = 0;  // of a swap: the byte at which the other block begins
+  bool drops_unsynced = false;     // the fsync that fails; what was not synced is gone
+  std::optional<Hit> loses;        // at the end of the mount; the hit is counted then
+  bool takes_inode = false;        // whatever comes of it, settle_inode() is to be told
+  std::vector<Hit> hits;           // empty: nothing acts
+  bool acts() const { return !hits.empty() || loses.has_value(); }
 };
 
 class Injector {
@@ -109,14 +123,12 @@ class Injector {
   void adopt(FileId file, std::string_view path, std::uint64_t size);
   void truncated(FileId file, std::uint64_t size);
   void punched(FileId file, std::uint64_t from, std::uint64_t to);
+  // What became of the inode that a decision took: the file that was made, 0 for none.
+  void settle_inode(std::string_view path, FileId file);
   // The last name is gone: nothing is given back while the file is open.
   void unlinked(FileId) {}
   void released(FileId file);  // last name and last handle are gone
-  // The free bytes that the tightest budget covering `path` leaves; nothing where none does.
-  struct Space {
-    std::uint64_t limit;
-    std::uint64_t free;
-  };
+  // What the tightest budgets covering `path` leave; nothing where none does.
   std::optional<Space> space(std::string_view path) const;
 
   struct RuleCount {

@@ -156,6 +156,106 @@ TEST(LateErrorTest, OnceMarksOneFile) {
   EXPECT_TRUE(mount.op(Op::kFsync, "a").acts());
 }
 
+TEST(LateErrorTest, MayComeAtTheNextWriteWhichIsNotAcceptedItself) {
+  auto mount = TestMount::with_rule("op = 'write'", "errno = 'EIO', late = 'write'");
+  std::string seen;
+  for (int i = 0; i < 4; ++i) seen += mount.write("a", 0, 1).error == EIO ? 'x' : '.';
+  EXPECT_EQ(seen, ".x.x");
+  EXPECT_EQ(mount.write("a", 0, 1).error, 0);
+  EXPECT_EQ(mount.write("b", 0, 1).error, 0);
+  EXPECT_EQ(mount.write("a", 0, 1).hits.at(0).action, "errno EIO at the next write");
+}
+
+TEST(DropTest, TheFsyncThatFailsDropsWhatWasNotSynced) {
+  auto mount = TestMount::with_rule("op = 'fsync', nth = 1", "errno = 'EIO', drop = true");
+  EXPECT_TRUE(mount.injector.rules_for("a")->keeps_unsynced());
+  EXPECT_TRUE(mount.injector.rules_for("a")->needs_direct_writes());
+  EXPECT_FALSE(mount.write("a", 0, 1).acts());
+  const Decision decision = mount.op(Op::kFsync, "a");
+  EXPECT_EQ(decision.error, EIO);
+  EXPECT_TRUE(decision.drops_unsynced);
+  EXPECT_FALSE(mount.op(Op::kFsync, "a").acts());
+}
+
+TEST(DropTest, ALateErrorMayDropToo) {
+  auto mount = TestMount::with_rule("op = 'write'", "errno = 'EIO', late = 'fsync', drop = true");
+  mount.write("a", 0, 1);
+  EXPECT_TRUE(mount.op(Op::kFsync, "a").drops_unsynced);
+}
+
+// Whether it is lost is only known at the end.
+TEST(LoseTest, TheWriteGoesOnAndCountsNoHit) {
+  auto mount = TestMount::with_rule("op = 'write', once = true", "lose = true");
+  const Decision decision = mount.write("a", 0, 1);
+  ASSERT_TRUE(decision.loses);
+  EXPECT_EQ(decision.loses->rule, "r");
+  EXPECT_EQ(decision.allowed, UINT64_MAX);
+  EXPECT_TRUE(decision.hits.empty());
+  EXPECT_EQ(mount.injector.counts().at(0).hits, 0U);
+  EXPECT_FALSE(mount.write("a", 0, 1).loses);
+}
+
+TEST(DelayTest, DrawnDelaysAreTheRanksOwnAndRepeat) {
+  const auto drawn = [](int rank, const std::string& seed) {
+    TestMount mount("seed = " + seed +
+                    "\n[[rule]]\naction = { delay = { uniform = ['1ms', '2ms'] } }\n");
+    std::vector<std::uint64_t> delays;
+    for (int i = 0; i < 8; ++i) {
+      delays.push_back(mount.write("a", 0, 1, rank).delay_ns);
+      mount.write("a", 0, 1, 7);
+    }
+    return delays;
+  };
+  EXPECT_EQ(drawn(0, "1"), drawn(0, "1"));
+  EXPECT_NE(drawn(0, "1"), drawn(1, "1"));
+  EXPECT_NE(drawn(0, "1"), drawn(0, "2"));
+  EXPECT_THAT(drawn(0, "1"), ::testing::Each(::testing::AllOf(::testing::Ge(1'000'000U),
+                                                              ::testing::Lt(2'000'000U))));
+}
+
+TEST(BandwidthTest, AllOperationsShareTheLink) {
+  auto mount = TestMount::with_rule("", "bandwidth = '1KB/s'");
+  mount.now_ns = 5;
+  EXPECT_EQ(mount.write("a", 0, 500, 0).delay_ns, 500'000'000U);
+  EXPECT_EQ(mount.write("b", 0, 500, 1).delay_ns, 1'000'000'000U);
+  mount.now_ns = 5 + 3'000'000'000U;
+  EXPECT_EQ(mount.op(Op::kRead, "a", 0, 0, 1).delay_ns, 1'000'000U);
+  EXPECT_TRUE(mount.op(Op::kRead, "a", 0, 0, 1).hits.at(0).stalls);
+}
+
+TEST(FreezeTest, HoldsForItsTimeOrUntilReleased) {
+  auto timed = TestMount::with_rule("", "freeze = '2s', target = 'child'");
+  const Decision decision = timed.write("a", 0, 1);
+  EXPECT_EQ(decision.freeze, KillTarget::kChild);
+  EXPECT_EQ(decision.delay_ns, 2'000'000'000U);
+  EXPECT_FALSE(decision.hang);
+  auto endless = TestMount::with_rule("", "freeze = true");
+  EXPECT_EQ(endless.write("a", 0, 1).freeze, KillTarget::kRank);
+  EXPECT_TRUE(endless.write("a", 0, 1).hang);
+  EXPECT_EQ(endless.write("a", 0, 1).hits.at(0).action, "freeze until it is released rank");
+}
+
+TEST(SwapTest, TakesTheBlockBehindOrTheOneThatIsNamed) {
+  auto behind = TestMount::with_rule("op = 'write'", "corrupt = 'swap', at = 10, length = 4");
+  EXPECT_EQ(behind.write("a", 0, 100).corrupt_with, 14U);
+  EXPECT_EQ(behind.write("a", 0, 16).corrupt_length, 2U);
+  EXPECT_FALSE(behind.write("a", 0, 14).acts()) << "there is no other block";
+  auto named =
+      TestMount::with_rule("op = 'write'", "corrupt = 'swap', at = 10, length = 8, with = 6");
+  EXPECT_EQ(named.write("a", 0, 100).corrupt_length, 4U) << "blocks do not overlap";
+}
+
+TEST(StaleTest, AReaderIsShownThePastOnlyWhereItIsKnown) {
+  auto mount = TestMount::with_rule("op = 'read'", "corrupt = 'stale', on = 'out'");
+  const auto rules = mount.injector.rules_for("a");
+  EXPECT_TRUE(rules->keeps_past());
+  EXPECT_TRUE(rules->needs_direct_writes());
+  Operation read{.op = Op::kRead, .rules = rules.get(), .path = "a", .length = 10};
+  EXPECT_FALSE(mount.injector.decide(read).acts());
+  read.has_past = true;
+  EXPECT_TRUE(mount.injector.decide(read).acts());
+}
+
 TEST(SeveralRulesTest, FirstOutcomeWinsAndTheOtherCountsNoHit) {
   TestMount mount(
       "[[rule]]\nname = 'a'\naction = { errno = 'EIO' }\n"

@@ -109,7 +109,8 @@ struct Operation {
   std::uint32_t flags = 0;      // of open and create (O_EXCL), of rename (RENAME_NOREPLACE)
   bool replaces = false;        // a rename onto a name that exists
   const HiddenChanges* hidden = nullptr;  // null: nothing is kept from anybody
-  std::uint64_t now_ns = 0;               // by the clock that the marks are told by
+  bool has_past = false;     // it is known what the bytes read were before they were last written
+  std::uint64_t now_ns = 0;  // by the clock that the marks are told by
 };
 
 }  // namespace savegate::faults

@@ -26,6 +26,7 @@ constexpr std::uint64_t kDeniable =
 struct Possible {
   std::uint64_t operator()(const ErrnoAction& action) const {
     if (action.late) return kAll & ~bits({Op::kPhase});
+    if (action.drop) return op_bit(Op::kFsync);
     return action.after ? kData : kAll;
   }
   std::uint64_t operator()(const ShortAction&) const {
@@ -61,6 +62,11 @@ struct Possible {
     if (action.has(Aspect::kSize)) ops |= bits({Op::kGetattr, Op::kRead});
     return ops;
   }
+  std::uint64_t operator()(const BandwidthAction&) const {
+    return bits({Op::kRead, Op::kWrite, Op::kCopyFileRange});
+  }
+  std::uint64_t operator()(const FreezeAction&) const { return kAll; }
+  std::uint64_t operator()(const LoseAction&) const { return kDirtying; }
 };
 
 // These are about queries that no other rule means unless it names them.
@@ -91,7 +97,15 @@ std::uint64_t uncached_ops(const Action& action) {
   if (std::holds_alternative<StaleAction>(action)) {
     return bits({Op::kLookup, Op::kGetattr, Op::kReaddir, Op::kRead, Op::kWrite});
   }
-  return 0;
+  // What is to be undone must be seen being done.
+  constexpr std::uint64_t kChanging = kDirtying | bits({Op::kOpen, Op::kCreate, Op::kFsync});
+  const auto* error = std::get_if<ErrnoAction>(&action);
+  if (error != nullptr && error->drop) return kChanging;
+  const auto* corrupt = std::get_if<CorruptAction>(&action);
+  if (corrupt != nullptr && corrupt->kind == Corruption::kStale && corrupt->on == CorruptOn::kOut) {
+    return kChanging;
+  }
+  return std::holds_alternative<LoseAction>(action) ? kChanging : 0;
 }
 
 bool concerns(const Rule& rule, const Operation& operation) {

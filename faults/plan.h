@@ -73,18 +73,22 @@ struct Amount {
 };
 
 enum class When : std::uint8_t { kBefore, kMiddle, kAfter };
-enum class LateAt : std::uint8_t { kFsync, kClose };
+enum class LateAt : std::uint8_t { kFsync, kClose, kWrite };
 enum class KillTarget : std::uint8_t { kRank, kChild, kJob };
-enum class Corruption : std::uint8_t { kFlip, kZero };
+enum class Spread : std::uint8_t { kFixed, kUniform, kExponential, kNormal, kPareto };
+// kStale: what the file held there before; kSwap: two blocks of the operation change places.
+enum class Corruption : std::uint8_t { kFlip, kZero, kStale, kSwap };
 // Written to the backing file, or returned to the reader.
 enum class CorruptOn : std::uint8_t { kIn, kOut };
 
 // TOML: errno = "ENOSPC", after = "64KiB", late = "fsync". With `late` the operation succeeds, and
-// the next fsync or close of the file gets the error.
+// the next fsync, close or write of the file gets the error. With drop = true, at an fsync, what
+// the file was given since its last fsync that succeeded is gone.
 struct ErrnoAction {
   int error = 0;
   std::optional<Amount> after;
   std::optional<LateAt> late;
+  bool drop = false;
   bool operator==(const ErrnoAction&) const = default;
 };
 // TOML: short = "50%"
@@ -92,10 +96,27 @@ struct ShortAction {
   Amount bytes;
   bool operator==(const ShortAction&) const = default;
 };
-// TOML: delay = "200ms"
+// TOML: delay = "200ms", or drawn for each operation: delay = { uniform = ["10ms", "50ms"] },
+// { exponential = "20ms" }, { normal = "20ms", deviation = "5ms" }, { pareto = "5ms", shape = 1.5 }
 struct DelayAction {
-  std::uint64_t nanoseconds = 0;
+  std::uint64_t nanoseconds =
+      0;  // fixed; the least of kUniform and kPareto; the mean of the others
+  Spread spread = Spread::kFixed;
+  std::uint64_t to_ns = 0;         // of kUniform
+  std::uint64_t deviation_ns = 0;  // of kNormal
+  double shape = 1;                // of kPareto
   bool operator==(const DelayAction&) const = default;
+};
+// TOML: bandwidth = "100MiB/s"; of all operations of the rule together, as on one link
+struct BandwidthAction {
+  std::uint64_t bytes_per_second = 1;
+  bool operator==(const BandwidthAction&) const = default;
+};
+// TOML: freeze = "2s", or freeze = true until released; target = "rank"
+struct FreezeAction {
+  std::optional<std::uint64_t> nanoseconds;
+  KillTarget target = KillTarget::kRank;
+  bool operator==(const FreezeAction&) const = default;
 };
 // TOML: hang = true; until released
 struct HangAction {
@@ -109,12 +130,13 @@ struct KillAction {
   KillTarget target = KillTarget::kRank;
   bool operator==(const KillAction&) const = default;
 };
-// TOML: corrupt = "flip", on = "in", at = "50%", length = 1
+// TOML: corrupt = "flip", on = "in", at = "50%", length = 1; corrupt = "swap", with = "75%"
 struct CorruptAction {
   Corruption kind = Corruption::kFlip;
   CorruptOn on = CorruptOn::kIn;
   Amount at;
-  std::uint64_t length = 1;  // bytes
+  std::uint64_t length = 1;    // bytes
+  std::optional<Amount> with;  // of kSwap: where the other block begins; not given: behind this one
   bool operator==(const CorruptAction&) const = default;
 };
 // TOML: lie = true; success, nothing done
@@ -146,9 +168,13 @@ struct StaleAction {
   bool has(Aspect aspect) const { return (aspects & (1u << static_cast<unsigned>(aspect))) != 0; }
   bool operator==(const StaleAction&) const = default;
 };
-using Action =
-    std::variant<ErrnoAction, ShortAction, DelayAction, HangAction, KillAction, CorruptAction,
-                 LieAction, MissingAction, RaceAction, TimestampsAction, StaleAction>;
+// TOML: lose = true; done, seen in this mount, and gone at its end unless the file was fsynced
+struct LoseAction {
+  bool operator==(const LoseAction&) const = default;
+};
+using Action = std::variant<ErrnoAction, ShortAction, DelayAction, HangAction, KillAction,
+                            CorruptAction, LieAction, MissingAction, RaceAction, TimestampsAction,
+                            StaleAction, BandwidthAction, FreezeAction, LoseAction>;
 // "errno ENOSPC after 65536", "kill SIGKILL middle 50% rank"
 std::string to_string(const Action& action);
 // op = "write", rank = 1
@@ -164,10 +190,11 @@ struct Rule {
 
 struct BudgetSpec {
   std::string name;
-  std::string path = "**";     // glob; files that it covers share the budget
-  std::uint64_t limit = 0;     // bytes
-  int error = 28;              // errno once exhausted (ENOSPC)
-  std::uint32_t block = 4096;  // bytes, the unit of charge
+  std::string path = "**";              // glob; files that it covers share the budget
+  std::optional<std::uint64_t> limit;   // bytes
+  std::optional<std::uint64_t> inodes;  // files, directories and the like
+  int error = 28;                       // errno once exhausted (ENOSPC)
+  std::uint32_t block = 4096;           // bytes, the unit of charge
   bool required = true;
   bool operator==(const BudgetSpec&) const = default;
 };
@@ -207,10 +234,12 @@ bool concerns(const Rule& rule, const Operation& operation);
 Result<std::uint64_t> parse_bytes(std::string_view text);
 Result<std::uint64_t> parse_duration(std::string_view text);
 Result<Amount> parse_amount(std::string_view text);
+Result<std::uint64_t> parse_rate(std::string_view text);  // "100MiB/s" → bytes a second
 // The shortest spellings that parse to the same: "64KiB", "200ms", "12.5%".
 std::string print_bytes(std::uint64_t bytes);
 std::string print_duration(std::uint64_t nanoseconds);
 std::string print_amount(const Amount& amount);
+std::string print_rate(std::uint64_t bytes_per_second);
 // Bytes of an operation of `length` bytes; never more than these.
 std::uint64_t bytes_of(const Amount& amount, std::uint64_t length);
 

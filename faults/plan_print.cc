@@ -110,9 +110,29 @@ std::string_view target_word(KillTarget target) {
   return "";
 }
 
-std::string_view late_word(LateAt late) { return late == LateAt::kFsync ? "fsync" : "close"; }
+std::string_view late_word(LateAt late) {
+  switch (late) {
+    case LateAt::kFsync:
+      return "fsync";
+    case LateAt::kClose:
+      return "close";
+    case LateAt::kWrite:
+      return "write";
+  }
+  return "";
+}
 std::string_view corruption_word(Corruption kind) {
-  return kind == Corruption::kFlip ? "flip" : "zero";
+  switch (kind) {
+    case Corruption::kFlip:
+      return "flip";
+    case Corruption::kZero:
+      return "zero";
+    case Corruption::kStale:
+      return "stale";
+    case Corruption::kSwap:
+      return "swap";
+  }
+  return "";
 }
 std::string_view on_word(CorruptOn on) { return on == CorruptOn::kIn ? "in" : "out"; }
 
@@ -185,12 +205,49 @@ Entries entries_of(const Match& match) {
   return entries;
 }
 
+std::string delay_value(const DelayAction& delay) {
+  const std::string time = toml_string(print_duration(delay.nanoseconds));
+  switch (delay.spread) {
+    case Spread::kFixed:
+      return time;
+    case Spread::kUniform:
+      return fmt::format("{{ uniform = [{}, {}] }}", time,
+                         toml_string(print_duration(delay.to_ns)));
+    case Spread::kExponential:
+      return fmt::format("{{ exponential = {} }}", time);
+    case Spread::kNormal:
+      return fmt::format("{{ normal = {}, deviation = {} }}", time,
+                         toml_string(print_duration(delay.deviation_ns)));
+    case Spread::kPareto:
+      return fmt::format("{{ pareto = {}, shape = {} }}", time, delay.shape);
+  }
+  return "";
+}
+
+std::string delay_words(const DelayAction& delay) {
+  const std::string time = print_duration(delay.nanoseconds);
+  switch (delay.spread) {
+    case Spread::kFixed:
+      return time;
+    case Spread::kUniform:
+      return fmt::format("uniform {} to {}", time, print_duration(delay.to_ns));
+    case Spread::kExponential:
+      return fmt::format("exponential {}", time);
+    case Spread::kNormal:
+      return fmt::format("normal {} deviation {}", time, print_duration(delay.deviation_ns));
+    case Spread::kPareto:
+      return fmt::format("pareto {} shape {}", time, delay.shape);
+  }
+  return "";
+}
+
 struct ActionEntries {
   Entries operator()(const ErrnoAction& action) const {
     Entries entries;
     add(entries, "errno", toml_string(errno_name(action.error)));
     if (action.after) add(entries, "after", toml_string(print_amount(*action.after)));
     if (action.late) add(entries, "late", toml_string(late_word(*action.late)));
+    if (action.drop) add(entries, "drop", "true");
     return entries;
   }
   Entries operator()(const ShortAction& action) const {
@@ -200,7 +257,17 @@ struct ActionEntries {
   }
   Entries operator()(const DelayAction& action) const {
     Entries entries;
-    add(entries, "delay", toml_string(print_duration(action.nanoseconds)));
+    add(entries, "delay", delay_value(action));
+    return entries;
+  }
+  Entries operator()(const BandwidthAction& action) const {
+    return {fmt::format("bandwidth = {}", toml_string(print_rate(action.bytes_per_second)))};
+  }
+  Entries operator()(const FreezeAction& action) const {
+    Entries entries;
+    add(entries, "freeze",
+        action.nanoseconds ? toml_string(print_duration(*action.nanoseconds)) : "true");
+    add(entries, "target", toml_string(target_word(action.target)));
     return entries;
   }
   Entries operator()(const HangAction&) const { return {"hang = true"}; }
@@ -218,6 +285,7 @@ struct ActionEntries {
     add(entries, "on", toml_string(on_word(action.on)));
     add(entries, "at", toml_string(print_amount(action.at)));
     add(entries, "length", toml_string(print_bytes(action.length)));
+    if (action.with) add(entries, "with", toml_string(print_amount(*action.with)));
     return entries;
   }
   Entries operator()(const LieAction&) const { return {"lie = true"}; }
@@ -247,6 +315,7 @@ struct ActionEntries {
     if (action.window_ns) add(entries, "for", toml_string(print_duration(*action.window_ns)));
     return entries;
   }
+  Entries operator()(const LoseAction&) const { return {"lose = true"}; }
 };
 
 std::string amount_words(const Amount& amount) {
@@ -258,13 +327,23 @@ struct ActionWords {
     std::string words = fmt::format("errno {}", errno_name(action.error));
     if (action.after) words += fmt::format(" after {}", amount_words(*action.after));
     if (action.late) words += fmt::format(" at the next {}", late_word(*action.late));
+    if (action.drop) words += ", dropping what was not synced";
     return words;
   }
   std::string operator()(const ShortAction& action) const {
     return fmt::format("short {}", amount_words(action.bytes));
   }
   std::string operator()(const DelayAction& action) const {
-    return fmt::format("delay {}", print_duration(action.nanoseconds));
+    return fmt::format("delay {}", delay_words(action));
+  }
+  std::string operator()(const BandwidthAction& action) const {
+    return fmt::format("bandwidth {}", print_rate(action.bytes_per_second));
+  }
+  std::string operator()(const FreezeAction& action) const {
+    return fmt::format(
+        "freeze {} {}",
+        action.nanoseconds ? print_duration(*action.nanoseconds) : "until it is released",
+        target_word(action.target));
   }
   std::string operator()(const HangAction&) const { return "hang"; }
   std::string operator()(const KillAction& action) const {
@@ -274,8 +353,10 @@ struct ActionWords {
     return fmt::format("{} {}", words, target_word(action.target));
   }
   std::string operator()(const CorruptAction& action) const {
-    return fmt::format("corrupt {} {} at {} length {}", corruption_word(action.kind),
-                       on_word(action.on), amount_words(action.at), action.length);
+    std::string words = fmt::format("corrupt {} {} at {} length {}", corruption_word(action.kind),
+                                    on_word(action.on), amount_words(action.at), action.length);
+    if (action.with) words += fmt::format(" with {}", amount_words(*action.with));
+    return words;
   }
   std::string operator()(const LieAction&) const { return "lie"; }
   std::string operator()(const MissingAction& action) const {
@@ -297,6 +378,7 @@ struct ActionWords {
     if (action.window_ns) words += fmt::format(" for {}", print_duration(*action.window_ns));
     return words;
   }
+  std::string operator()(const LoseAction&) const { return "lose"; }
 };
 
 }  // namespace
@@ -323,10 +405,12 @@ std::string print_plan(const Plan& plan) {
   }
   for (const BudgetSpec& budget : plan.budgets) {
     out += "\n[[budget]]\n";
-    out += fmt::format(
-        "name = {}\npath = {}\nlimit = {}\nerrno = {}\nblock = {}\n", toml_string(budget.name),
-        toml_string(budget.path), toml_string(print_bytes(budget.limit)),
-        toml_string(errno_name(budget.error)), toml_string(print_bytes(budget.block)));
+    out +=
+        fmt::format("name = {}\npath = {}\n", toml_string(budget.name), toml_string(budget.path));
+    if (budget.limit) out += fmt::format("limit = {}\n", toml_string(print_bytes(*budget.limit)));
+    if (budget.inodes) out += fmt::format("inodes = {}\n", *budget.inodes);
+    out += fmt::format("errno = {}\nblock = {}\n", toml_string(errno_name(budget.error)),
+                       toml_string(print_bytes(budget.block)));
     if (!budget.required) out += "required = false\n";
   }
   return out;

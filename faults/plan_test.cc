@@ -120,7 +120,7 @@ TEST(PlanTest, GivenNamesAreUniqueAndMadeOnesGetANumber) {
 
 TEST(PlanTest, BudgetNeedsALimit) {
   EXPECT_EQ(error_of("[[budget]]\n"),
-            "plan.toml:1:1: a budget needs a `limit`, such as limit = \"1GiB\"");
+            "plan.toml:1:1: a budget needs a `limit`, such as limit = \"1GiB\", or `inodes`");
   EXPECT_THAT(error_of("[[budget]]\nlimti = 1\n"), HasSubstr("did you mean `limit`?"));
   EXPECT_THAT(error_of("[[budget]]\nlimit = '1 gigabyte'\n"), HasSubstr("plan.toml:2:9: `limit`:"));
 }
@@ -147,6 +147,54 @@ TEST(UnitsTest, BytesTakeUnits) {
   for (const char* bad : {"", "-1", "KiB", "1KIB", "1e3", "0.3KiB", "99999999TiB", "1.2.3KiB"}) {
     EXPECT_FALSE(parse_bytes(bad)) << bad;
   }
+}
+
+TEST(PlanTest, DelayIsATimeOrADistribution) {
+  const auto delay = [](const std::string& value) {
+    return std::get<DelayAction>(only_rule("", "delay = " + value).action);
+  };
+  EXPECT_EQ(delay("'20ms'").nanoseconds, 20'000'000U);
+  EXPECT_EQ(delay("{ uniform = ['1ms', '2ms'] }").to_ns, 2'000'000U);
+  EXPECT_EQ(delay("{ exponential = '1ms' }").spread, Spread::kExponential);
+  EXPECT_EQ(delay("{ normal = '5ms', deviation = '1ms' }").deviation_ns, 1'000'000U);
+  EXPECT_EQ(delay("{ pareto = '5ms', shape = 1.5 }").shape, 1.5);
+  const auto error = [](const std::string& value) {
+    return error_of("[[rule]]\naction = { delay = " + value + " }\n");
+  };
+  EXPECT_THAT(error("{ uniform = ['2ms', '1ms'] }"), HasSubstr("it ends before it begins"));
+  EXPECT_THAT(error("{ expontial = '1ms' }"), HasSubstr("did you mean `exponential`?"));
+  EXPECT_THAT(error("{ normal = '5ms', deviaton = '1ms' }"),
+              HasSubstr("did you mean `deviation`?"));
+}
+
+TEST(PlanTest, BandwidthIsBytesASecond) {
+  EXPECT_EQ(only_rule("", "bandwidth = '1MiB/s'").action, Action(BandwidthAction{1 << 20}));
+  EXPECT_THAT(error_of("[[rule]]\naction = { bandwidth = '1MiB' }\n"), HasSubstr("is no rate"));
+  EXPECT_THAT(error_of("[[rule]]\naction = { bandwidth = '0/s' }\n"), HasSubstr("is no rate"));
+}
+
+TEST(PlanTest, FreezeIsATimeOrUntilReleased) {
+  const auto freeze = std::get<FreezeAction>(only_rule("", "freeze = '2s', target = 'job'").action);
+  EXPECT_EQ(freeze.nanoseconds, 2'000'000'000U);
+  EXPECT_EQ(freeze.target, KillTarget::kJob);
+  EXPECT_FALSE(std::get<FreezeAction>(only_rule("", "freeze = true").action).nanoseconds);
+  EXPECT_THAT(error_of("[[rule]]\naction = { freeze = false }\n"), HasSubstr("true until"));
+  EXPECT_THAT(error_of("[[rule]]\naction = { freeze = '1s', target = 'jbo' }\n"),
+              HasSubstr("did you mean `job`?"));
+}
+
+TEST(PlanTest, DropIsForAnFsync) {
+  EXPECT_EQ(acting_ops({}, only_rule("op = 'fsync'", "errno = 'EIO', drop = true").action),
+            op_bit(Op::kFsync));
+  EXPECT_THAT(error_of("[[rule]]\naction = { errno = 'EIO', late = 'close', drop = true }\n"),
+              HasSubstr("`drop` is for an errno of fsync"));
+}
+
+TEST(PlanTest, SwapAloneHasAnotherBlock) {
+  EXPECT_EQ(std::get<CorruptAction>(only_rule("", "corrupt = 'swap', with = 8").action).with->bytes,
+            8U);
+  EXPECT_THAT(error_of("[[rule]]\naction = { corrupt = 'flip', with = 8 }\n"),
+              HasSubstr("`with` needs corrupt"));
 }
 
 TEST(PlanTest, SinceIsAMarkAndAWindow) {
@@ -245,13 +293,32 @@ class RandomPlan {
     return match;
   }
 
+  DelayAction delay() {
+    DelayAction delay{.nanoseconds = bytes() / 2, .spread = static_cast<Spread>(below(5))};
+    if (delay.spread == Spread::kUniform) delay.to_ns = delay.nanoseconds + bytes() / 2;
+    if (delay.spread == Spread::kNormal) delay.deviation_ns = bytes();
+    if (delay.spread == Spread::kPareto) delay.shape = 0.5 + unit();
+    return delay;
+  }
+
+  CorruptAction corrupt() {
+    CorruptAction corrupt{.kind = static_cast<Corruption>(below(4)),
+                          .on = static_cast<CorruptOn>(below(2)),
+                          .at = amount(),
+                          .length = 1 + bytes() / 2,
+                          .with = {}};
+    if (corrupt.kind == Corruption::kSwap && chance()) corrupt.with = amount();
+    return corrupt;
+  }
+
   Action action() {
-    switch (below(7)) {
+    switch (below(10)) {
       case 0: {
         ErrnoAction errno_action{
             .error = static_cast<int>(1 + below(200)), .after = {}, .late = {}};
         if (chance()) {
-          errno_action.late = static_cast<LateAt>(below(2));
+          errno_action.late = static_cast<LateAt>(below(3));
+          errno_action.drop = errno_action.late == LateAt::kFsync && chance();
         } else if (chance()) {
           errno_action.after = amount();
         }
@@ -260,7 +327,7 @@ class RandomPlan {
       case 1:
         return ShortAction{amount()};
       case 2:
-        return DelayAction{bytes()};
+        return delay();
       case 3:
         return HangAction{};
       case 4: {
@@ -272,10 +339,14 @@ class RandomPlan {
         return kill;
       }
       case 5:
-        return CorruptAction{.kind = static_cast<Corruption>(below(2)),
-                             .on = static_cast<CorruptOn>(below(2)),
-                             .at = amount(),
-                             .length = 1 + bytes() / 2};
+        return corrupt();
+      case 6:
+        return BandwidthAction{1 + bytes() / 2};
+      case 7:
+        return FreezeAction{.nanoseconds = chance() ? std::optional(bytes()) : std::nullopt,
+                            .target = static_cast<KillTarget>(below(3))};
+      case 8:
+        return LoseAction{};
       default:
         return LieAction{};
     }
@@ -296,7 +367,8 @@ class RandomPlan {
     BudgetSpec budget;
     budget.name = "budget " + std::to_string(n) + text();
     budget.path = text();
-    budget.limit = bytes();
+    if (chance()) budget.limit = bytes();
+    if (!budget.limit || chance()) budget.inodes = bytes() / 2;
     budget.error = chance() ? ENOSPC : EDQUOT;
     budget.block = static_cast<std::uint32_t>(1 + below(1 << 20));
     budget.required = chance();

@@ -7,9 +7,6 @@
 #include <bit>
 #include <set>
 
-#include "faults/plan.h"
-#include "faults/toml.h"
-
 namespace savegate::faults {
 namespace {
 
@@ -98,19 +95,6 @@ std::optional<std::uint64_t> read_count(TomlReader& table, std::string_view key)
   return static_cast<std::uint64_t>(table.integer(key, 1, 1, INT64_MAX));
 }
 
-std::optional<Since> read_since(TomlReader& table) {
-  auto inside = table.table("since");
-  if (!inside) return std::nullopt;
-  Since since;
-  since.mark = inside->required_string("mark");
-  since.from_ns = read_text<std::uint64_t>(*inside, "from", 0, parse_duration);
-  since.to_ns = read_text<std::uint64_t>(*inside, "to", UINT64_MAX, parse_duration);
-  if (since.from_ns >= since.to_ns) {
-    inside->error_at("to", "`since` is empty: it ends before it begins");
-  }
-  return since;
-}
-
 Match read_match(TomlReader& table) {
   Match match;
   match.ops = read_ops(table);
@@ -169,10 +153,15 @@ Action read_errno_action(TomlReader& table) {
   action.error = read_errno(table, EIO);
   if (table.has("after")) action.after = read_text<Amount>(table, "after", {}, parse_amount);
   if (table.has("late")) {
-    constexpr std::array<std::pair<std::string_view, LateAt>, 2> kLate = {
-        {{"fsync", LateAt::kFsync}, {"close", LateAt::kClose}}};
+    constexpr std::array<std::pair<std::string_view, LateAt>, 3> kLate = {
+        {{"fsync", LateAt::kFsync}, {"close", LateAt::kClose}, {"write", LateAt::kWrite}}};
     action.late = read_word(table, "late", kLate, LateAt::kFsync);
     if (action.after) table.error_at("after", "`after` and `late` exclude each other");
+  }
+  action.drop = table.boolean("drop", false);
+  const bool at_fsync = !action.late || *action.late == LateAt::kFsync;
+  if (action.drop && (!at_fsync || action.after)) {
+    table.error_at("drop", "`drop` is for an errno of fsync: op = \"fsync\", or late = \"fsync\"");
   }
   return action;
 }
@@ -189,10 +178,8 @@ Action read_kill_action(TomlReader& table) {
   }
   constexpr std::array<std::pair<std::string_view, When>, 3> kWhen = {
       {{"before", When::kBefore}, {"middle", When::kMiddle}, {"after", When::kAfter}}};
-  constexpr std::array<std::pair<std::string_view, KillTarget>, 3> kTarget = {
-      {{"rank", KillTarget::kRank}, {"child", KillTarget::kChild}, {"job", KillTarget::kJob}}};
   action.when = read_word(table, "when", kWhen, When::kBefore);
-  action.target = read_word(table, "target", kTarget, KillTarget::kRank);
+  action.target = read_kill_target(table);
   if (action.when == When::kMiddle) {
     const Amount half{.bytes = 0, .share = 0.5};
     action.at = read_text<Amount>(table, "at", half, parse_amount);
@@ -204,8 +191,11 @@ Action read_kill_action(TomlReader& table) {
 
 Action read_corrupt_action(TomlReader& table) {
   CorruptAction action;
-  constexpr std::array<std::pair<std::string_view, Corruption>, 2> kKinds = {
-      {{"flip", Corruption::kFlip}, {"zero", Corruption::kZero}}};
+  constexpr std::array<std::pair<std::string_view, Corruption>, 4> kKinds = {
+      {{"flip", Corruption::kFlip},
+       {"zero", Corruption::kZero},
+       {"stale", Corruption::kStale},
+       {"swap", Corruption::kSwap}}};
   constexpr std::array<std::pair<std::string_view, CorruptOn>, 2> kOn = {
       {{"in", CorruptOn::kIn}, {"out", CorruptOn::kOut}}};
   action.kind = read_word(table, "corrupt", kKinds, Corruption::kFlip);
@@ -213,6 +203,10 @@ Action read_corrupt_action(TomlReader& table) {
   action.at = read_text<Amount>(table, "at", {}, parse_amount);
   action.length = read_text<std::uint64_t>(table, "length", 1, parse_bytes);
   if (action.length == 0) table.error_at("length", "`length` must be at least 1 byte");
+  if (table.has("with")) {
+    action.with = read_text<Amount>(table, "with", {}, parse_amount);
+    if (action.kind != Corruption::kSwap) table.error_at("with", "`with` needs corrupt = \"swap\"");
+  }
   return action;
 }
 
@@ -257,10 +251,16 @@ void unknown_word(TomlReader& table, std::string_view key, std::string_view foun
   table.error_at(key, fmt::format("`{}` cannot be `{}`{}", key, found, hint));
 }
 
+KillTarget read_kill_target(TomlReader& table) {
+  constexpr std::array<std::pair<std::string_view, KillTarget>, 3> kTarget = {
+      {{"rank", KillTarget::kRank}, {"child", KillTarget::kChild}, {"job", KillTarget::kJob}}};
+  return read_word(table, "target", kTarget, KillTarget::kRank);
+}
+
 Action read_action(TomlReader& table) {
-  const std::vector<std::string> kinds = {"errno", "short",      "delay", "hang",
-                                          "kill",  "corrupt",    "lie",   "missing",
-                                          "race",  "timestamps", "stale"};
+  const std::vector<std::string> kinds = {"errno",   "short",     "delay",   "hang", "kill",
+                                          "corrupt", "lie",       "missing", "race", "timestamps",
+                                          "stale",   "bandwidth", "freeze",  "lose"};
   std::vector<std::string> found;
   for (const std::string& kind : kinds) {
     if (table.has(kind)) found.push_back(kind);
@@ -283,11 +283,12 @@ Action read_action(TomlReader& table) {
   if (kind == "timestamps") return read_timestamps_action(table);
   if (kind == "stale") return read_stale_action(table);
   if (kind == "short") return ShortAction{read_text<Amount>(table, "short", {}, parse_amount)};
-  if (kind == "delay") {
-    return DelayAction{read_text<std::uint64_t>(table, "delay", 0, parse_duration)};
-  }
+  if (kind == "delay") return read_delay_action(table);
+  if (kind == "bandwidth") return read_bandwidth_action(table);
+  if (kind == "freeze") return read_freeze_action(table);
   read_true(table, kind);
   if (kind == "hang") return HangAction{};
+  if (kind == "lose") return LoseAction{};
   return LieAction{};
 }
 
@@ -315,11 +316,13 @@ BudgetSpec read_budget(TomlReader& table) {
   BudgetSpec budget;
   budget.name = table.string("name");
   budget.path = table.string("path", "**");
-  if (!table.has("limit")) {
-    table.text("limit");
-    table.error_missing("a budget needs a `limit`, such as limit = \"1GiB\"");
+  if (!table.has("limit") && !table.has("inodes")) {
+    table.error_missing("a budget needs a `limit`, such as limit = \"1GiB\", or `inodes`");
   }
-  budget.limit = read_text<std::uint64_t>(table, "limit", 0, parse_bytes);
+  const auto limit = read_text<std::uint64_t>(table, "limit", 0, parse_bytes);
+  if (table.has("limit")) budget.limit = limit;
+  const auto inodes = static_cast<std::uint64_t>(table.integer("inodes", 0, 0, INT64_MAX));
+  if (table.has("inodes")) budget.inodes = inodes;
   budget.error = read_errno(table, ENOSPC);
   constexpr std::uint64_t kMostBlock = std::uint64_t{1} << 30;
   const auto block = read_text<std::uint64_t>(table, "block", 4096, parse_bytes);
@@ -330,7 +333,10 @@ BudgetSpec read_budget(TomlReader& table) {
   }
   budget.required = table.boolean("required", true);
   if (budget.name.empty()) {
-    budget.name = fmt::format("budget {} on {}", print_bytes(budget.limit), budget.path);
+    std::vector<std::string> parts;
+    if (budget.limit) parts.push_back(print_bytes(*budget.limit));
+    if (budget.inodes) parts.push_back(fmt::format("{} inodes", *budget.inodes));
+    budget.name = fmt::format("budget {} on {}", fmt::join(parts, ", "), budget.path);
   }
   return budget;
 }

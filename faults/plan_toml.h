@@ -41,6 +41,8 @@ T read_word(TomlReader& table, std::string_view key,
   return otherwise;
 }
 
+KillTarget read_kill_target(TomlReader& table);
+
 // An error that names the nearest of `valid`, or all of them.
 void unknown_word(TomlReader& table, std::string_view key, std::string_view found,
                   const std::vector<std::string>& valid);
@@ -50,5 +52,10 @@ MissingAction read_missing_action(TomlReader& table);
 RaceAction read_race_action(TomlReader& table);
 TimestampsAction read_timestamps_action(TomlReader& table);
 StaleAction read_stale_action(TomlReader& table);
+// plan_toml_time.cc
+std::optional<Since> read_since(TomlReader& match);
+DelayAction read_delay_action(TomlReader& action);
+BandwidthAction read_bandwidth_action(TomlReader& action);
+FreezeAction read_freeze_action(TomlReader& action);
 
 }  // namespace savegate::faults

@@ -14,6 +14,21 @@ std::uint64_t saturating_add(std::uint64_t a, std::uint64_t b) {
   return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
+bool drops_unsynced(const Action& action) {
+  const auto* error = std::get_if<ErrnoAction>(&action);
+  return error != nullptr && error->drop;
+}
+
+bool shows_past(const Action& action) {
+  const auto* corrupt = std::get_if<CorruptAction>(&action);
+  return corrupt != nullptr && corrupt->kind == Corruption::kStale &&
+         corrupt->on == CorruptOn::kOut;
+}
+
+RuleIndex::Named none(std::size_t rules) {
+  return {.ops = 0, .keeps_unsynced = false, .keeps_past = false, .rules = RuleSet(rules)};
+}
+
 }  // namespace
 
 RangeIndex::RangeIndex(const std::deque<RuleState>& rules, RangeOf range_of) {
@@ -88,21 +103,25 @@ RuleIndex::RuleIndex(const std::deque<RuleState>& rules, int life)
       names_.push_back({.path = Glob(match.path),
                         .role = match.role,
                         .temporary = match.temporary,
-                        .named = {.ops = 0, .rules = RuleSet(rules.size())}});
+                        .named = none(rules.size())});
       same = std::prev(names_.end());
     }
     same->named.ops |= rule.ops() | rule.delivering_ops() | rule.uncached_ops();
+    same->named.keeps_unsynced |= drops_unsynced(rule.rule().action);
+    same->named.keeps_past |= shows_past(rule.rule().action);
     same->named.rules.add(i);
   }
 }
 
 RuleIndex::Named RuleIndex::named(std::string_view path, const Classified& file) const {
-  Named found{.ops = 0, .rules = RuleSet(rules_.size())};
+  Named found = none(rules_.size());
   for (const NameClass& name : names_) {
     if (name.role && *name.role != file.role) continue;
     if (name.temporary && *name.temporary != file.temporary) continue;
     if (!name.path.pattern().empty() && !name.path.matches(path)) continue;
     found.ops |= name.named.ops;
+    found.keeps_unsynced |= name.named.keeps_unsynced;
+    found.keeps_past |= name.named.keeps_past;
     found.rules |= name.named.rules;
   }
   return found;

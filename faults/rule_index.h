@@ -51,6 +51,8 @@ class RuleIndex {
   // What could act on a file of this name.
   struct Named {
     std::uint64_t ops = 0;
+    bool keeps_unsynced = false;
+    bool keeps_past = false;
     RuleSet rules;
   };
   Named named(std::string_view path, const Classified& file) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "faults/delays.h"
 #include "faults/random.h"
 
 namespace savegate::faults {
@@ -19,6 +20,11 @@ bool matches_mark(const Glob& glob, std::string_view mark, const Phase& phase) {
   return glob.matches(full);
 }
 
+bool is_drawn(const Action& action) {
+  const auto* delay = std::get_if<DelayAction>(&action);
+  return delay != nullptr && delay->spread != Spread::kFixed;
+}
+
 }  // namespace
 
 RuleState::RuleState(Rule rule, std::uint64_t seed)
@@ -29,13 +35,21 @@ RuleState::RuleState(Rule rule, std::uint64_t seed)
       id_(hash_text(rule_.name)),
       phase_(rule_.match.phase),
       since_(rule_.match.since ? rule_.match.since->mark : ""),
-      counts_(rule_.match.nth || rule_.match.every || rule_.match.after_bytes ||
-              rule_.match.probability) {}
+      draws_(rule_.match.probability || is_drawn(rule_.action)),
+      counts_(rule_.match.nth || rule_.match.every || rule_.match.after_bytes || draws_) {}
 
 std::uint64_t RuleState::delivering_ops() const {
   const auto* error = std::get_if<ErrnoAction>(&rule_.action);
   if (error == nullptr || !error->late) return 0;
-  return op_bit(*error->late == LateAt::kFsync ? Op::kFsync : Op::kClose);
+  switch (*error->late) {
+    case LateAt::kFsync:
+      return op_bit(Op::kFsync);
+    case LateAt::kClose:
+      return op_bit(Op::kClose);
+    case LateAt::kWrite:
+      return op_bit(Op::kWrite);
+  }
+  return 0;
 }
 
 bool RuleState::phase_holds(const Operation& operation, const Phase& phase) const {
@@ -75,9 +89,11 @@ RuleState::Selected RuleState::selects(const Operation& operation) {
     nth = ++count.operations;
     bytes_before = count.bytes;
     count.bytes += operation.length;
-    if (match.probability) nth_of_rank = ++by_rank_[operation.caller.rank];
+    if (draws_) nth_of_rank = ++by_rank_[operation.caller.rank];
   }
-  Selected selected{.fires = true, .is_last = match.nth && !match.every && nth >= *match.nth};
+  Selected selected{.fires = true,
+                    .nth_of_rank = nth_of_rank,
+                    .is_last = match.nth && !match.every && nth >= *match.nth};
   if (match.every) {
     const std::uint64_t first = match.nth.value_or(*match.every);
     selected.fires = nth >= first && (nth - first) % *match.every == 0;
@@ -90,6 +106,20 @@ RuleState::Selected RuleState::selects(const Operation& operation) {
         random_unit(seed_, id_, operation.caller.rank, nth_of_rank) < *match.probability;
   }
   return selected;
+}
+
+std::uint64_t RuleState::delay_ns(const DelayAction& delay, int rank,
+                                  std::uint64_t nth_of_rank) const {
+  if (delay.spread == Spread::kFixed) return delay.nanoseconds;
+  // Other numbers than those that `probability` draws.
+  return draw_delay(delay, random_unit(seed_, mix_bits(id_ + 1), rank, nth_of_rank),
+                    random_unit(seed_, mix_bits(id_ + 2), rank, nth_of_rank));
+}
+
+std::uint64_t RuleState::link_delay_ns(const BandwidthAction& link, std::uint64_t bytes,
+                                       std::uint64_t now_ns) {
+  const std::lock_guard lock(mutex_);
+  return pass_link(link_free_ns_, link.bytes_per_second, bytes, now_ns) - now_ns;
 }
 
 bool RuleState::claim_once() { return !rule_.match.once || !once_taken_.exchange(true); }

@@ -36,13 +36,19 @@ class RuleState {
   // Counts the candidate.
   struct Selected {
     bool fires = false;
-    bool is_last = false;  // none that is counted with it can make the rule fire any more
+    std::uint64_t nth_of_rank = 0;  // where the rule draws random numbers
+    bool is_last = false;           // none that is counted with it can make the rule fire any more
   };
   Selected selects(const Operation& operation);
   // False if a `once` rule has fired already; else it has now.
   bool claim_once();
   bool is_over() const { return once_taken_.load(std::memory_order_relaxed); }
   std::uint64_t count_hit() { return 1 + hits_.fetch_add(1); }
+  // How long the rank's n-th candidate waits.
+  std::uint64_t delay_ns(const DelayAction& delay, int rank, std::uint64_t nth_of_rank) const;
+  // How long so many bytes wait for the rule's link.
+  std::uint64_t link_delay_ns(const BandwidthAction& link, std::uint64_t bytes,
+                              std::uint64_t now_ns);
 
   const Rule& rule() const { return rule_; }
   const std::string& action_text() const { return action_text_; }
@@ -63,14 +69,16 @@ class RuleState {
   const std::uint64_t id_;  // of the name: other rules of the plan change nothing
   const Glob phase_;
   const Glob since_;
+  const bool draws_;   // random numbers
   const bool counts_;  // some count matters
 
   std::atomic<std::uint64_t> candidates_{0};
   std::atomic<std::uint64_t> hits_{0};
   std::atomic<bool> once_taken_{false};
-  std::mutex mutex_;  // of the maps; nothing else is locked while it is held
+  std::mutex mutex_;  // of what follows; nothing else is locked while it is held
   std::unordered_map<std::uint64_t, Count> by_key_;
-  std::unordered_map<int, std::uint64_t> by_rank_;  // candidates; for probability
+  std::unordered_map<int, std::uint64_t> by_rank_;  // candidates; for what is drawn
+  std::uint64_t link_free_ns_ = 0;
 };
 
 }  // namespace savegate::faults

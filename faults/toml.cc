@@ -121,6 +121,16 @@ struct TomlNode {
 
 bool TomlReader::has(std::string_view key) const { return node_->table->contains(key); }
 
+bool TomlReader::is_table(std::string_view key) const {
+  const toml::node* found = node_->table->get(key);
+  return found != nullptr && found->is_table();
+}
+
+bool TomlReader::is_boolean(std::string_view key) const {
+  const toml::node* found = node_->table->get(key);
+  return found != nullptr && found->is_boolean();
+}
+
 std::string TomlReader::required_string(std::string_view key) {
   if (node_->ask(key) == nullptr) {
     error_missing(fmt::format("missing key `{}` {}", key, node_->place()));

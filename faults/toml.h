@@ -28,6 +28,8 @@ struct TomlNode;  // opaque: one toml++ table with its source name
 class TomlReader {
  public:
   bool has(std::string_view key) const;
+  bool is_table(std::string_view key) const;
+  bool is_boolean(std::string_view key) const;
   std::string required_string(std::string_view key);
   std::string string(std::string_view key, std::string_view otherwise = "");
   // One of `valid`; anything else is an error that names the nearest.

@@ -132,6 +132,19 @@ Result<Amount> parse_amount(std::string_view text) {
   return amount;
 }
 
+Result<std::uint64_t> parse_rate(std::string_view text) {
+  constexpr std::string_view kPerSecond = "/s";
+  if (text.ends_with(kPerSecond)) {
+    const auto bytes = parse_bytes(text.substr(0, text.size() - kPerSecond.size()));
+    if (bytes && *bytes > 0) return *bytes;
+  }
+  return fail(invalid(fmt::format("`{}` is no rate; write \"100MiB/s\" or \"1GB/s\"", text)));
+}
+
+std::string print_rate(std::uint64_t bytes_per_second) {
+  return print_bytes(bytes_per_second) + "/s";
+}
+
 std::string print_bytes(std::uint64_t bytes) {
   for (std::size_t i = 0; i < kBinaryUnits && bytes != 0; ++i) {
     if (bytes % kByteUnits[i].factor == 0) {

@@ -140,11 +140,15 @@ void read_link(fuse_req_t req, fuse_ino_t ino) {
 }
 
 // A budget makes the file system look as large as the budget.
-void apply_space(const faults::Injector::Space& space, struct statvfs& status) {
+void apply_space(const faults::Space& space, struct statvfs& status) {
   const auto unit = status.f_frsize;
   status.f_blocks = std::min<fsblkcnt_t>(status.f_blocks, space.limit / unit);
   status.f_bfree = std::min<fsblkcnt_t>(status.f_bfree, space.free / unit);
   status.f_bavail = std::min<fsblkcnt_t>(status.f_bavail, space.free / unit);
+  if (!space.inodes) return;
+  status.f_files = std::min<fsfilcnt_t>(status.f_files, space.inodes->limit);
+  status.f_ffree = std::min<fsfilcnt_t>(status.f_ffree, space.inodes->free);
+  status.f_favail = std::min<fsfilcnt_t>(status.f_favail, space.inodes->free);
 }
 
 void get_file_system(fuse_req_t req, fuse_ino_t ino) {

@@ -215,8 +215,10 @@ Result<void> run_daemon(const DaemonOptions& options) {
     ended = fail(control.error());
   }
   if (auto stopped = session->stop(); !stopped && ended) ended = stopped;
+  const auto undo = fs->undo;
   fs.reset();  // answers what is still held, while the connection is there
   session.reset();
+  if (auto lost = undo->lose(*recorder); !lost && ended) ended = lost;
   if (auto flushed = recorder->flush(); !flushed && ended) ended = flushed;
   return ended;
 }

@@ -44,10 +44,13 @@ bool forbids_mmap(const faults::Plan& plan) {
   });
 }
 
-bool kills_jobs(const faults::Plan& plan) {
+// A rule that reaches ranks which no rule of their own matches.
+bool reaches_jobs(const faults::Plan& plan) {
   return std::any_of(plan.rules.begin(), plan.rules.end(), [](const faults::Rule& rule) {
     const auto* kill = std::get_if<faults::KillAction>(&rule.action);
-    return kill != nullptr && kill->target == faults::KillTarget::kJob;
+    const auto* freeze = std::get_if<faults::FreezeAction>(&rule.action);
+    return (kill != nullptr && kill->target == faults::KillTarget::kJob) ||
+           (freeze != nullptr && freeze->target == faults::KillTarget::kJob);
   });
 }
 
@@ -106,7 +109,7 @@ FileSystem::FileSystem(const faults::Plan& plan, faults::Layout layout, int life
       attribution(stop_at),
       recorder(record),
       root_fd(backing_fd),
-      flow(injector, inodes, attribution, recorder, stalls, views, backing_fd),
+      flow(injector, inodes, attribution, recorder, stalls, views, *undo, backing_fd),
       trimmer(inodes, descriptors / 2),
       pool(kPoolThreads),
       stalls(pool) {
@@ -115,7 +118,7 @@ FileSystem::FileSystem(const faults::Plan& plan, faults::Layout layout, int life
   needs_all_ = needs_all(plan);
   if (forbids_mmap(plan)) wire::forbid_direct_mmap();
   views.arm(plan);
-  flow.see_all_callers(kills_jobs(plan));
+  flow.see_all_callers(reaches_jobs(plan));
   flow.set_armed(!plan.rules.empty() || !plan.budgets.empty());
 }
 
@@ -195,10 +198,11 @@ Result<std::vector<std::string>> FileSystem::arm(const faults::Plan& plan, bool 
   const auto blind = open_files.arm(inodes, needed, defer, [&] {
     const bool armed = !plan.rules.empty() || !plan.budgets.empty();
     names_lie_ = lies_about_names(plan);
-    flow.see_all_callers(kills_jobs(plan));
+    flow.see_all_callers(reaches_jobs(plan));
     needs_all_ = needs_all(plan);
     injector.arm(plan);
     views.arm(plan);
+    undo->forget_all();
     adopt_backing_files(plan);
     flow.set_armed(armed);
   });
@@ -219,9 +223,10 @@ void FileSystem::adopt_backing_files(const faults::Plan& plan) {
        end;
        !error && at != end; at.increment(error)) {
     struct stat attributes {};
-    if (::lstat(at->path().c_str(), &attributes) != 0 || !S_ISREG(attributes.st_mode)) continue;
+    if (::lstat(at->path().c_str(), &attributes) != 0) continue;
+    const auto bytes = S_ISREG(attributes.st_mode) ? attributes.st_size : 0;
     injector.adopt(attributes.st_ino, at->path().lexically_relative(top).string(),
-                   static_cast<std::uint64_t>(attributes.st_size));
+                   static_cast<std::uint64_t>(bytes));
   }
 }
 
@@ -313,7 +318,12 @@ void FileSystem::name_removed(int path_fd) {
   auto node = inodes.find(attributes.st_dev, attributes.st_ino);
   injector.unlinked(attributes.st_ino);
   if (node) node->unlinked = true;
-  if (!node || node->handles == 0) injector.released(attributes.st_ino);
+  if (!node || node->handles == 0) released(attributes.st_ino);
+}
+
+void FileSystem::released(faults::FileId file) {
+  injector.released(file);
+  undo->forget(file);
 }
 
 void FileSystem::handle_closed(Handle& handle) {
@@ -321,7 +331,7 @@ void FileSystem::handle_closed(Handle& handle) {
   open_files.close(*node, handle.way);
   drop(&handle);
   node->handles--;
-  if (node->handles == 0 && node->unlinked) injector.released(node->ino);
+  if (node->handles == 0 && node->unlinked) released(node->ino);
 }
 
 }  // namespace savegate::fusefs

@@ -21,6 +21,7 @@
 #include "fusefs/recorder.h"
 #include "fusefs/stalls.h"
 #include "fusefs/trimmer.h"
+#include "fusefs/undo.h"
 #include "fusefs/views.h"
 #include "fusefs/worker_pool.h"
 
@@ -80,6 +81,7 @@ class FileSystem {
 
   // The name of a backing file went away; its charge goes with its last name and handle.
   void name_removed(int path_fd);
+  void released(faults::FileId file);  // its last name and handle
   void handle_closed(Handle& handle);
 
  private:
@@ -97,6 +99,7 @@ class FileSystem {
   Recorder& recorder;
   const int root_fd;
   Views views;
+  const std::shared_ptr<Undo> undo = std::make_shared<Undo>();  // ends after all operations have
   Flow flow;
   Trimmer trimmer;
   // Last, so that what still waits is finished while all else is there.

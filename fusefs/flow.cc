@@ -1,7 +1,9 @@
 #include "fusefs/flow.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -10,6 +12,7 @@
 #include <cstring>
 #include <vector>
 
+#include "fusefs/corruption.h"
 #include "fusefs/file_system.h"
 #include "fusefs/process_info.h"
 #include "fusefs/races.h"
@@ -23,23 +26,44 @@ namespace {
 
 bool moves_bytes(Op op) { return op == Op::kRead || op == Op::kWrite || op == Op::kCopyFileRange; }
 
-void corrupt(char* bytes, std::uint64_t size, const faults::Decision& decision) {
-  const auto from = std::min(decision.corrupt_at, size);
-  const auto to = std::min(size, from + decision.corrupt_length);
-  for (auto i = from; i < to; i++) {
-    bytes[i] = decision.corrupt->kind == faults::Corruption::kZero
-                   ? '\0'
-                   : static_cast<char>(bytes[i] ^ 1);
+// What the operation will do to the bytes of its file.
+std::optional<Change> change_of(Op op, std::uint64_t offset, std::uint64_t length,
+                                std::uint32_t flags) {
+  switch (op) {
+    case Op::kWrite:
+    case Op::kCopyFileRange:
+      return Change::bytes(offset, offset + length);
+    case Op::kFallocate: {
+      Change change = Change::bytes(offset, offset + length);
+      change.grows = (flags & FALLOC_FL_KEEP_SIZE) == 0;
+      return change;
+    }
+    case Op::kTruncate:
+      return Change::truncate(offset);
+    case Op::kOpen:
+      if ((flags & O_TRUNC) != 0) return Change::truncate(0);
+      return std::nullopt;
+    default:
+      return std::nullopt;
   }
+}
+
+// What the backing file holds there now; zeros behind its end.
+int read_backing(const Node& node, std::uint64_t offset, char* bytes, std::uint64_t length) {
+  const int fd = ::open(descriptor_path(node.fd).c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return errno;
+  std::string found(length, '\0');
+  const int error = read_fully(fd, offset, found);
+  ::close(fd);
+  if (error != 0) return error;
+  found.resize(length, '\0');
+  found.copy(bytes, length);
+  return 0;
 }
 
 bool contains(const std::vector<Attribution::Process>& processes, pid_t pid) {
   return std::any_of(processes.begin(), processes.end(),
                      [pid](const auto& process) { return process.pid == pid; });
-}
-
-bool is_stall(const faults::Hit& hit) {
-  return hit.action.starts_with("delay") || hit.action.starts_with("hang");
 }
 
 }  // namespace
@@ -87,6 +111,7 @@ struct Flow::Pending {
   int attempt = 0;
   std::uint64_t begin_seq = 0;
   std::uint64_t begin_ns = 0;
+  Undo::Keeps keeps;
   faults::Decision decision;
   Execute execute;
   Reply reply;
@@ -96,13 +121,14 @@ struct Flow::Pending {
 };
 
 Flow::Flow(faults::Injector& injector, InodeTable& inodes, Attribution& attribution,
-           Recorder& recorder, Stalls& stalls, Views& views, int root_fd)
+           Recorder& recorder, Stalls& stalls, Views& views, Undo& undo, int root_fd)
     : injector_(injector),
       inodes_(inodes),
       attribution_(attribution),
       recorder_(recorder),
       stalls_(stalls),
       views_(views),
+      undo_(undo),
       root_fd_(root_fd) {}
 
 std::shared_ptr<const faults::FileRules> Flow::rules_of(Node& node) {
@@ -167,6 +193,8 @@ void Flow::run_watched(const Request& request, const faults::FileRules* rules, E
   if (rules) {
     const HiddenFrom hidden(views_, viewer_of(pending->caller), request.op, pending->subject,
                             request.offset, request.length);
+    const bool past = request.op == Op::kRead && rules->keeps_past() &&
+                      undo_.has_past(request.file, request.offset, request.offset + request.length);
     struct stat attributes {};
     const bool sized = request.size_fd >= 0 && ::fstat(request.size_fd, &attributes) == 0;
     pending->decision =
@@ -183,7 +211,11 @@ void Flow::run_watched(const Request& request, const faults::FileRules* rules, E
                           .flags = request.flags,
                           .replaces = request.replaces,
                           .hidden = views_.recording() ? &hidden : nullptr,
+                          .has_past = past,
                           .now_ns = pending->begin_ns});
+    pending->keeps = {.unsynced = rules->keeps_unsynced(),
+                      .past = rules->keeps_past(),
+                      .loses = pending->decision.loses.has_value()};
   }
   start(pending);
 }
@@ -243,13 +275,19 @@ void Flow::park(const std::shared_ptr<Pending>& pending) {
   const auto& decision = pending->decision;
   if (!decision.hang) stall.delay = std::chrono::nanoseconds(decision.delay_ns);
   for (const auto& hit : decision.hits) {
-    if (is_stall(hit)) stall.rules.push_back(hit.rule);
+    if (hit.stalls) stall.rules.push_back(hit.rule);
   }
   stall.dying = [tid = pending->caller.tid] {
     auto status = process_status(tid);
     return !status || status->dying;
   };
-  stall.then = [this, pending](Wake why) { finish(*pending, why); };
+  std::vector<Attribution::Process> frozen;
+  if (decision.freeze) frozen = attribution_.targets(pending->caller, *decision.freeze);
+  send_signal(frozen, SIGSTOP);
+  stall.then = [this, pending, frozen](Wake why) {
+    send_signal(frozen, SIGCONT);
+    finish(*pending, why);
+  };
 
   const StallId id = stalls_.reserve();
   if (pending->req != nullptr) {
@@ -291,6 +329,7 @@ void Flow::finish(Pending& pending, Wake wake) {
   } else {
     outcome = execute(pending);
   }
+  if (pending.decision.takes_inode) injector_.settle_inode(pending.path, outcome.made);
   if (recorder_.tracing()) record_trace(pending, outcome);
   if (!fired) record_fired(pending, outcome, /*stalls=*/false);
   if (send_later) send_signal(targets, kill->signal);
@@ -299,13 +338,14 @@ void Flow::finish(Pending& pending, Wake wake) {
   if (damage && pending.op == Op::kWrite && drop_pages_) {
     drop_pages_(*pending.node, pending.offset, pending.length);
   }
+  if (pending.decision.drops_unsynced && drop_pages_) drop_pages_(*pending.node, 0, 0);
 }
 
 Outcome Flow::execute(Pending& pending) {
   const auto& decision = pending.decision;
   if (decision.lie && can_lie(pending.op)) return {.lied = true};
   const bool partly = moves_bytes(pending.op) && decision.allowed > 0;
-  if (decision.error != 0 && !partly) return {.error = decision.error};
+  if (decision.error != 0 && !partly) return refuse(pending);
 
   if (decision.race) {
     const int error =
@@ -317,14 +357,28 @@ Outcome Flow::execute(Pending& pending) {
   std::string damaged;
   if (decision.corrupt && pending.op == Op::kWrite) {
     damaged.assign(pending.payload);
-    corrupt(damaged.data(), damaged.size(), decision);
+    int error = 0;
+    corrupt(damaged.data(), damaged.size(), decision,
+            [&](std::uint64_t at, char* bytes, std::uint64_t length) {
+              error = read_backing(*pending.node, pending.offset + at, bytes, length);
+            });
+    if (error != 0) return {.error = error};
     limits.payload = damaged;
   }
-  Outcome outcome = views_.recording() ? execute_seen(pending, limits) : pending.execute(limits);
-  if (decision.corrupt && outcome.data != nullptr) corrupt(outcome.data, outcome.done, decision);
+  Outcome outcome = change(pending, limits);
+  if (decision.corrupt && outcome.data != nullptr) {
+    corrupt(outcome.data, outcome.done, decision,
+            [&](std::uint64_t at, char* bytes, std::uint64_t length) {
+              undo_.show_past(pending.file, pending.offset + at, bytes, length);
+            });
+  }
   if (outcome.error == 0) outcome.error = decision.error;
   outcome.no_shared_mmap = decision.no_shared_mmap;
   return outcome;
+}
+
+Outcome Flow::perform(Pending& pending, const Limits& limits) {
+  return views_.recording() ? execute_seen(pending, limits) : pending.execute(limits);
 }
 
 // Executes what others may see late, or the caller sees late itself.
@@ -347,28 +401,57 @@ Outcome Flow::execute_seen(Pending& pending, Limits limits) {
   return outcome;
 }
 
+// Executes; what is to be undone later is kept first.
+Outcome Flow::change(Pending& pending, const Limits& limits) {
+  const auto change = change_of(pending.op, pending.offset, limits.allowed, pending.flags);
+  const bool concerned = (change || pending.op == Op::kFsync) && S_ISREG(pending.node->mode);
+  if (!concerned || (!pending.keeps.any() && !undo_.any())) return perform(pending, limits);
+
+  auto held = undo_.before(pending.file, pending.node->fd, change, pending.keeps);
+  if (held.error() != 0) return {.error = held.error()};
+  Outcome outcome = perform(pending, limits);
+  if (!held || outcome.error != 0) return outcome;
+  if (pending.op == Op::kFsync) held.synced();
+  if (pending.keeps.loses) held.loses(fired_record(pending, *pending.decision.loses, Outcome{}));
+  return outcome;
+}
+
+// An error, and nothing done.
+Outcome Flow::refuse(Pending& pending) {
+  if (pending.decision.drops_unsynced) {
+    auto held = undo_.before(pending.file, pending.node->fd, std::nullopt, pending.keeps);
+    const int failed = held ? held.drop() : 0;
+    if (failed != 0) return {.error = failed};
+  }
+  return {.error = pending.decision.error};
+}
+
+faults::FiredRecord Flow::fired_record(const Pending& pending, const faults::Hit& hit,
+                                       const Outcome& outcome) const {
+  faults::FiredRecord record;
+  record.time_ns = monotonic_ns();
+  record.seq = pending.begin_seq;
+  record.rule = hit.rule;
+  record.hit = hit.hit;
+  record.action = hit.action;
+  record.life = hit.life;
+  record.attempt = hit.attempt;
+  record.phase = hit.phase;
+  record.caller = pending.caller;
+  record.op = pending.op;
+  record.path = pending.path;
+  record.path2 = pending.path2;
+  record.offset = pending.offset;
+  record.requested = pending.length;
+  record.returned = outcome.done;
+  record.error = outcome.error;
+  record.fs_free = free_bytes(pending.path);
+  return record;
+}
+
 void Flow::record_fired(const Pending& pending, const Outcome& outcome, bool stalls) {
   for (const auto& hit : pending.decision.hits) {
-    if (is_stall(hit) != stalls) continue;
-    faults::FiredRecord record;
-    record.time_ns = monotonic_ns();
-    record.seq = pending.begin_seq;
-    record.rule = hit.rule;
-    record.hit = hit.hit;
-    record.action = hit.action;
-    record.life = hit.life;
-    record.attempt = hit.attempt;
-    record.phase = hit.phase;
-    record.caller = pending.caller;
-    record.op = pending.op;
-    record.path = pending.path;
-    record.path2 = pending.path2;
-    record.offset = pending.offset;
-    record.requested = pending.length;
-    record.returned = outcome.done;
-    record.error = outcome.error;
-    record.fs_free = free_bytes(pending.path);
-    recorder_.fired(record);
+    if (hit.stalls == stalls) recorder_.fired(fired_record(pending, hit, outcome));
   }
 }
 

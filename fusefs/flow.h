@@ -3,7 +3,8 @@
 // A handler gives a Request, how to execute it on the backing directory and how to reply. Where no
 // rule can match the file and nothing is traced, execute and reply are called straight away. Else
 // the injector decides; an operation that must wait is parked (with its payload copied) and goes on
-// later on the worker pool, so that execute and reply must own what they capture.
+// later on the worker pool, so that execute and reply must own what they capture. What a rule wants
+// undone later is kept before it is changed (undo.h).
 #pragma once
 
 #define FUSE_USE_VERSION 314
@@ -21,6 +22,7 @@
 #include "fusefs/inode_table.h"
 #include "fusefs/recorder.h"
 #include "fusefs/stalls.h"
+#include "fusefs/undo.h"
 #include "fusefs/views.h"
 
 namespace savegate::fusefs {
@@ -63,6 +65,7 @@ struct Outcome {
   bool lied = false;            // reply as if all was done
   bool no_shared_mmap = false;  // of what was opened
   bool name_lost = false;       // what was to be opened has lost its name to a race
+  faults::FileId made = 0;      // a new inode
 };
 
 using Execute = std::function<Outcome(const Limits&)>;
@@ -81,7 +84,7 @@ struct Mark {
 class Flow {
  public:
   Flow(faults::Injector& injector, InodeTable& inodes, Attribution& attribution, Recorder& recorder,
-       Stalls& stalls, Views& views, int root_fd);
+       Stalls& stalls, Views& views, Undo& undo, int root_fd);
 
   template <class E, class R>
   void run(const Request& request, E execute, R reply) {
@@ -89,7 +92,7 @@ class Flow {
     std::shared_ptr<const faults::FileRules> rules;
     if (armed_.load(std::memory_order_acquire)) rules = rules_of(request);
     const bool may_act = rules && rules->can_match(request.op);
-    if (!may_act && !recorder_.tracing() && !views_.recording()) {
+    if (!may_act && !recorder_.tracing() && !views_.recording() && !undo_.any()) {
       if (sees_all_callers_.load(std::memory_order_relaxed)) see_caller(request.req);
       reply(request.req, execute(Limits{request.length, request.payload}));
       return;
@@ -122,7 +125,12 @@ class Flow {
   void park(const std::shared_ptr<Pending>& pending);
   void finish(Pending& pending, Wake wake);
   Outcome execute(Pending& pending);
+  Outcome perform(Pending& pending, const Limits& limits);
   Outcome execute_seen(Pending& pending, Limits limits);
+  Outcome change(Pending& pending, const Limits& limits);
+  Outcome refuse(Pending& pending);
+  faults::FiredRecord fired_record(const Pending& pending, const faults::Hit& hit,
+                                   const Outcome& outcome) const;
   void record_fired(const Pending& pending, const Outcome& outcome, bool stalls);
   void record_trace(const Pending& pending, const Outcome& outcome);
 
@@ -132,6 +140,7 @@ class Flow {
   Recorder& recorder_;
   Stalls& stalls_;
   Views& views_;
+  Undo& undo_;
   const int root_fd_;
   std::atomic<bool> armed_{false};
   std::atomic<bool> sees_all_callers_{false};

@@ -51,7 +51,8 @@ void make_entry(fuse_req_t req, Op op, const Target& target, Make make) {
        owner = Owner(req)](const Limits&) -> Outcome {
         if (make(*parent, name.c_str()) != 0) return {.error = errno};
         if (int error = owner.take(*parent, name.c_str())) return {.error = error};
-        return {.error = fs.entry(parent, name, *entry)};
+        const int error = fs.entry(parent, name, *entry);
+        return {.error = error, .made = error == 0 ? entry->attr.st_ino : 0};
       },
       [&fs, entry](fuse_req_t request, const Outcome& outcome) {
         if (outcome.error != 0) {
@@ -140,7 +141,7 @@ void create_file(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mod
         }
         if (!made && (flags & O_TRUNC) != 0) fs.injector.truncated(created->entry.attr.st_ino, 0);
         created->fd = fd;
-        return {};
+        return {.made = made ? created->entry.attr.st_ino : 0};
       },
       [&fs, created, info = *info](fuse_req_t request, const Outcome& outcome) mutable {
         if (outcome.error != 0) {
@@ -162,7 +163,7 @@ void remove_name(fuse_req_t req, Op op, fuse_ino_t parent, const char* name, int
           .req = req, .op = op, .target = {.node = folder, .name = name}, .file = named->file()},
       [&fs, folder, named, text = std::string(name), flags](const Limits&) -> Outcome {
         if (::unlinkat(folder->fd, text.c_str(), flags) != 0) return {.error = errno};
-        if (flags == 0 && named->fd() >= 0) fs.name_removed(named->fd());
+        if (named->fd() >= 0) fs.name_removed(named->fd());
         return {};
       },
       [](fuse_req_t request, const Outcome& outcome) { fuse_reply_err(request, outcome.error); });

@@ -51,7 +51,8 @@ std::uint64_t first_failure(const Life& life) {
 
 bool fault_was_felt(const Life& life) {
   return std::any_of(life.fired.begin(), life.fired.end(), [](const faults::FiredRecord& fired) {
-    return fired.error != 0 || fired.action.starts_with("hang");
+    return fired.error != 0 || fired.action.starts_with("hang") ||
+           fired.action.starts_with("freeze until");
   });
 }
 

@@ -179,6 +179,7 @@ bool was_put_to_the_test(const Life& life) {
 
 bool was_held(const Life& life, int rank) {
   return std::any_of(life.fired.begin(), life.fired.end(), [&](const faults::FiredRecord& fired) {
+    if (fired.action.starts_with("freeze")) return acted_on(fired, rank);
     return fired.action.starts_with("hang") && fired.caller.rank == rank;
   });
 }

@@ -3,6 +3,10 @@
 #include <fcntl.h>
 #include <signal.h>
 
+#include <algorithm>
+#include <sstream>
+
+#include "faults/fired.h"
 #include "faults/trace.h"
 #include "harness/run/daemon.h"
 #include "harness/run/files.h"
@@ -35,6 +39,7 @@ class LifeRunner {
   Result<void> start_daemon();
   Watch make_watch();
   Result<void> collect_from_daemon();
+  void count_losses();
   Result<void> collect_trees();
   Result<void> start_reader(std::optional<Process>& reader);
   void finish_reader(Process& reader);
@@ -155,10 +160,28 @@ Result<void> LifeRunner::collect_from_daemon() {
   auto stopped = daemon_->stop();
   record_.daemon_died = record_.daemon_died || daemon_->died();
   if (!stopped && !record_.daemon_died) return fail(std::move(stopped).error());
+  count_losses();
   if (const auto trace = faults::read_trace(setup_.folder + "/trace.bin")) {
     record_.trace_records = trace->records.size();
   }
   return {};
+}
+
+// What a rule loses is lost when the mount ends, after the daemon was asked for its counts.
+void LifeRunner::count_losses() {
+  const auto lines = read_file(setup_.folder + "/fired.jsonl");
+  for (const faults::Rule& rule : spec_.plan.rules) {
+    const auto counted =
+        std::find_if(record_.rules.begin(), record_.rules.end(),
+                     [&](const reports::FiredCount& count) { return count.rule == rule.name; });
+    if (!std::holds_alternative<faults::LoseAction>(rule.action)) continue;
+    if (!lines || counted == record_.rules.end()) continue;
+    std::istringstream in(*lines);
+    for (std::string line; std::getline(in, line);) {
+      const auto fired = faults::fired_from_json_line(line);
+      if (fired && fired->rule == rule.name) ++counted->hits;
+    }
+  }
 }
 
 Result<void> LifeRunner::start_reader(std::optional<Process>& reader) {

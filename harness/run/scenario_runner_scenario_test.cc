@@ -125,6 +125,21 @@ TEST_F(ScenarioRunnerTest, ARuleActsOnItsRankAndIsCounted) {
   EXPECT_GT(life.first_failure_ns, 0U);
 }
 
+// It is lost when the mount ends, after the daemon was asked for its counts.
+TEST_F(ScenarioRunnerTest, WhatIsLostAtTheEndIsCountedAndNotInTheTree) {
+  add_rule(
+      "[[rule]]\nname = \"lost\"\nmatch = { op = \"write\", rank = 1 }\naction = { lose = true "
+      "}\n");
+  script("echo rank $RANK > $SAVEGATE_DIR/shard-$RANK");
+  run();
+  ASSERT_EQ(code_, 0) << error_;
+  const LifeRecord life = record(1);
+  EXPECT_EQ(life.ranks.at(1).exit_status, 0);
+  EXPECT_EQ(life.rules.at(0).hits, 1U);
+  EXPECT_EQ(life.tree_after.at(0).size, 7U);
+  EXPECT_EQ(life.tree_after.at(1).size, 0U);
+}
+
 TEST_F(ScenarioRunnerTest, ALaterLifeSeesTheTreeOfTheEarlierOne) {
   add_life();
   script("echo life $SAVEGATE_LIFE >> $SAVEGATE_DIR/shard-$RANK");
