@@ -12,15 +12,17 @@
 
 namespace savegate::fusefs {
 
-// Guarded by its mutex, which comes after no other lock.
+// Guarded by its mutex, which comes before Undo::mutex_.
 struct Undo::File {
-  explicit File(int backing_fd) : fd(backing_fd) {}
+  File(faults::FileId of, int backing_fd) : id(of), fd(backing_fd) {}
   ~File() { ::close(fd); }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
 
+  const faults::FileId id;
   const int fd;
   std::mutex mutex;
+  bool erased = false;                      // who waited for the mutex looks for another
   PastBytes unsynced;                       // as of the last fsync
   PastBytes losing;                         // without what is to be lost
   PastBytes past;                           // before each byte was last written
@@ -37,6 +39,7 @@ void Undo::Held::synced() {
   file_->unsynced = {};
   file_->losing = {};
   file_->losses.clear();
+  if (file_->past.empty()) undo_->erase(*file_);
 }
 
 int Undo::Held::drop() {
@@ -55,7 +58,7 @@ std::shared_ptr<Undo::File> Undo::make(faults::FileId file, int path_fd, int& er
   const int fd = ::open(descriptor_path(path_fd).c_str(), O_RDWR | O_CLOEXEC);
   error = fd < 0 ? errno : 0;
   if (fd < 0) return nullptr;
-  auto made = std::make_shared<File>(fd);
+  auto made = std::make_shared<File>(file, fd);
   const std::lock_guard lock(mutex_);
   auto [at, inserted] = files_.try_emplace(file, std::move(made));
   count_.store(files_.size(), std::memory_order_release);
@@ -65,12 +68,16 @@ std::shared_ptr<Undo::File> Undo::make(faults::FileId file, int path_fd, int& er
 Undo::Held Undo::before(faults::FileId file, int path_fd, const std::optional<Change>& change,
                         Keeps keeps) {
   Held held;
-  held.file_ = find(file);
-  if (!held.file_ && change && keeps.any()) held.file_ = make(file, path_fd, held.error_);
-  if (!held.file_) return held;
-  File& of = *held.file_;
-  held.lock_ = std::unique_lock(of.mutex);
+  held.undo_ = this;
+  do {
+    if (held.lock_) held.lock_.unlock();
+    held.file_ = find(file);
+    if (!held.file_ && change && keeps.any()) held.file_ = make(file, path_fd, held.error_);
+    if (!held.file_) return held;
+    held.lock_ = std::unique_lock(held.file_->mutex);
+  } while (held.file_->erased);
   if (!change) return held;
+  File& of = *held.file_;
   int& error = held.error_;
   if (keeps.unsynced) error = of.unsynced.keep(of.fd, *change);
   if (error == 0 && keeps.past) error = of.past.replace(of.fd, *change);
@@ -78,6 +85,16 @@ Undo::Held Undo::before(faults::FileId file, int path_fd, const std::optional<Ch
     error = keeps.loses ? of.losing.keep(of.fd, *change) : of.losing.yield(of.fd, *change);
   }
   return held;
+}
+
+// Nothing is kept of the file any more. Under its mutex.
+void Undo::erase(const File& file) {
+  const std::lock_guard lock(mutex_);
+  const auto found = files_.find(file.id);
+  if (found == files_.end() || found->second.get() != &file) return;
+  found->second->erased = true;
+  files_.erase(found);
+  count_.store(files_.size(), std::memory_order_release);
 }
 
 bool Undo::has_past(faults::FileId file, std::uint64_t from, std::uint64_t to) {

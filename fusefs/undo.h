@@ -51,6 +51,7 @@ class Undo {
 
    private:
     friend class Undo;
+    Undo* undo_ = nullptr;
     std::shared_ptr<File> file_;
     std::unique_lock<std::mutex> lock_;
     int error_ = 0;
@@ -71,6 +72,7 @@ class Undo {
  private:
   std::shared_ptr<File> find(faults::FileId file) const;
   std::shared_ptr<File> make(faults::FileId file, int path_fd, int& error);
+  void erase(const File& file);
 
   std::atomic<std::size_t> count_{0};  // files_.size()
   mutable std::mutex mutex_;
