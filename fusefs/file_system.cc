@@ -72,7 +72,7 @@ bool has_setid(int fd) {
 
 // Why the daemon must see all reads and writes of all files, null where it need not.
 const char* needs_all(const faults::Plan& plan) {
-  if (kills_jobs(plan)) return "a rule kills the whole job, which every caller belongs to";
+  if (reaches_jobs(plan)) return "a rule reaches the whole job, which every caller belongs to";
   if (forbids_mmap(plan)) return "a rule takes shared mappings away";
   const bool stale = std::any_of(plan.rules.begin(), plan.rules.end(), [](const auto& rule) {
     return std::holds_alternative<faults::StaleAction>(rule.action);
@@ -278,6 +278,8 @@ OpenFiles::Needs FileSystem::needs(fuse_req_t req, Node& node, int fd, const fus
     needs.data = "a rule can act on its reads";
   } else if (rules && writable && rules->needs_direct_writes()) {
     needs.data = "a rule or budget can act on its writes";
+  } else if (writable && undo->keeps(node.ino)) {
+    needs.data = "what was written to it may come undone";
   } else if (writable && fuse_req_ctx(req)->uid != 0 && has_setid(fd)) {
     needs.data = "a write must take its set-user-ID bits away";
   }

@@ -110,7 +110,7 @@ TEST_F(OpenFilesTest, AKillOfTheWholeJobSeesEveryCaller) {
       "[[rule]]\nmatch = { op = \"fsync\" }\naction = { kill = \"SIGKILL\", target = \"job\" }\n");
   if (IsSkipped()) return;
   open("file");
-  EXPECT_THAT(status(), HasSubstr("kills the whole job"));
+  EXPECT_THAT(status(), HasSubstr("reaches the whole job"));
 }
 
 TEST_F(OpenFilesTest, ARuleThatAnOpenFileWouldNotSeeIsRefusedUntilItIsClosed) {

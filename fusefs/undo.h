@@ -61,6 +61,7 @@ class Undo {
 
   // Whether anything is kept of any file, so that most look no further.
   bool any() const { return count_.load(std::memory_order_acquire) != 0; }
+  bool keeps(faults::FileId file) const { return any() && find(file) != nullptr; }
   bool has_past(faults::FileId file, std::uint64_t from, std::uint64_t to);
   void show_past(faults::FileId file, std::uint64_t from, char* bytes, std::uint64_t size);
 
