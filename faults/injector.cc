@@ -73,7 +73,7 @@ void Injector::enter(int rank, std::string_view span, std::uint64_t now_ns) {
   impl_->phases.enter(rank, span);
   impl_->armed_now()->marked(rank, span, *impl_->phases.now(rank), now_ns);
 }
-void Injector::leave(int rank) { impl_->phases.leave(rank); }
+void Injector::leave(int rank, std::string_view span) { impl_->phases.leave(rank, span); }
 void Injector::point(int rank, std::string_view name, std::uint64_t now_ns) {
   impl_->phases.point(rank, name);
   impl_->armed_now()->marked(rank, name, *impl_->phases.now(rank), now_ns);

@@ -111,10 +111,10 @@ class Injector {
   Decision decide(const Operation& operation);
 
   // Phase of a rank. enter("save 2") opens a span (its second time in a life is attempt 2), leave()
-  // closes it, point("commit") makes the phase "save 2/commit" until the next point or leave.
-  // The time is that of Operation::now_ns; `since` counts from it.
+  // closes it unless another was entered since, point("commit") makes the phase "save 2/commit"
+  // until the next point or leave. The time is that of Operation::now_ns; `since` counts from it.
   void enter(int rank, std::string_view span, std::uint64_t now_ns = 0);
-  void leave(int rank);
+  void leave(int rank, std::string_view span);
   void point(int rank, std::string_view name, std::uint64_t now_ns = 0);
   std::string phase(int rank) const;
   int attempt(int rank) const;

@@ -382,11 +382,22 @@ TEST(InjectorTest, PhaseAndAttemptFollowTheMarks) {
   injector.point(0, "commit");
   EXPECT_EQ(injector.phase(0), "save 1/commit");
   EXPECT_EQ(injector.attempt(0), 1);
-  injector.leave(0);
+  injector.leave(0, "save 1");
   injector.enter(0, "save 1");
   EXPECT_EQ(injector.phase(0), "save 1");
   EXPECT_EQ(injector.attempt(0), 2);
   EXPECT_EQ(injector.phase(1), "");
+}
+
+// An asynchronous save may end when the next one has been called already.
+TEST(InjectorTest, LeavingASpanLeavesTheOneEnteredSinceAlone) {
+  TestMount mount("");
+  mount.injector.enter(0, "save 1");
+  mount.injector.enter(0, "save 2");
+  mount.injector.leave(0, "save 1");
+  EXPECT_EQ(mount.injector.phase(0), "save 2");
+  mount.injector.leave(0, "save 2");
+  EXPECT_EQ(mount.injector.phase(0), "");
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ TEST(MatchTest, PhaseMatchesTheSpanAndItsPoints) {
   const Decision decision = mount.write("a", 0, 1);
   ASSERT_TRUE(decision.acts());
   EXPECT_EQ(decision.hits.at(0).phase, "save 2/commit");
-  mount.injector.leave(0);
+  mount.injector.leave(0, "save 2");
   EXPECT_FALSE(mount.write("a", 0, 1).acts());
 }
 
@@ -104,7 +104,7 @@ TEST(MatchTest, AttemptCountsTheSpansOfARank) {
   auto mount = TestMount::with_rule("phase = 'save 2', attempt = 2", kFail);
   mount.injector.enter(0, "save 2");
   EXPECT_FALSE(mount.write("a", 0, 1).acts());
-  mount.injector.leave(0);
+  mount.injector.leave(0, "save 2");
   mount.injector.enter(0, "save 2");
   EXPECT_EQ(mount.injector.attempt(0), 2);
   EXPECT_EQ(mount.write("a", 0, 1).hits.at(0).attempt, 2);
@@ -227,7 +227,7 @@ TEST(SinceTest, TheLatestMarkCountsAndLeavingItsSpanEndsNothing) {
   auto mount = TestMount::with_rule("since = { mark = '*/commit', to = '100ns' }", "errno = 'EIO'");
   mount.injector.enter(0, "save 1", 1000);
   mount.injector.point(0, "commit", 1050);
-  mount.injector.leave(0);
+  mount.injector.leave(0, "save 1");
   mount.now_ns = 1149;
   EXPECT_TRUE(mount.write("a", 0, 1).acts());
   mount.now_ns = 2000;

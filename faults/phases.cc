@@ -19,11 +19,11 @@ void Phases::enter(int rank, std::string_view span) {
   state.set(std::make_shared<const Phase>(std::move(phase)));
 }
 
-void Phases::leave(int rank) {
+void Phases::leave(int rank, std::string_view span) {
   Rank* state = ranks_.find(rank);
   if (state == nullptr) return;
   const std::lock_guard lock(state->mutex);
-  state->set(outside_);
+  if (state->phase && state->phase->span == span) state->set(outside_);
 }
 
 void Phases::point(int rank, std::string_view name) {

@@ -1,7 +1,8 @@
 // Phases: where each rank stands in its save or load, as its marks tell.
 //
 // enter("save 2") opens a span; the second time in a life is attempt 2. point("commit") makes the
-// phase "save 2/commit" until the next point or leave(). Thread-safe.
+// phase "save 2/commit" until the next point or leave(). Where saves overlap, the span entered last
+// counts, and leaving an earlier one changes nothing. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -25,7 +26,7 @@ struct Phase {
 class Phases {
  public:
   void enter(int rank, std::string_view span);
-  void leave(int rank);
+  void leave(int rank, std::string_view span);
   void point(int rank, std::string_view name);
   // Never null; immutable, so that it can be read while the rank goes on.
   std::shared_ptr<const Phase> now(int rank) const;

@@ -236,9 +236,9 @@ void Flow::mark(Mark mark) {
   pending->parked = std::move(mark.parked);
   pending->gone = std::move(mark.gone);
   pending->execute = [](const Limits&) { return Outcome{}; };
-  pending->reply = [this, rank, leave = mark.kind == "leave", replied = std::move(mark.replied)](
-                       fuse_req_t, const Outcome& outcome) {
-    if (leave) injector_.leave(rank);
+  pending->reply = [this, rank, leave = mark.kind == "leave", span = mark.name,
+                    replied = std::move(mark.replied)](fuse_req_t, const Outcome& outcome) {
+    if (leave) injector_.leave(rank, span);
     replied(outcome.error);
   };
   pending->begin_seq = recorder_.tick();

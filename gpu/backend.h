@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "faults/status.h"
@@ -25,6 +26,16 @@ namespace savegate::gpu {
 
 // Memory of a backend; given back when it goes.
 using Buffer = std::unique_ptr<std::byte[], std::function<void(std::byte*)>>;
+
+// A device's memory, in bytes. What the allocator holds beyond what it has handed out nobody else
+// can use.
+struct MemoryFacts {
+  std::uint64_t allocated = 0;  // handed out
+  std::uint64_t reserved = 0;   // taken from the device by this process's allocator
+  std::uint64_t free = 0;       // of the device, for anybody
+  // The most that was reserved since the facts were last asked for, where that is known.
+  std::optional<std::uint64_t> reserved_peak;
+};
 
 class Backend {
  public:
@@ -42,6 +53,9 @@ class Backend {
                                     std::uint64_t bytes) = 0;
   virtual Result<void> copy_from_host(const Tensor& to, std::uint64_t offset, const void* from,
                                       std::uint64_t bytes) = 0;
+
+  // Nothing where the memory is the host's.
+  virtual Result<std::optional<MemoryFacts>> memory() = 0;
 };
 
 // For SAVEGATE_DEVICE: "cpu" is the host's memory.

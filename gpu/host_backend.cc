@@ -54,6 +54,8 @@ class HostBackend : public Backend {
     std::memcpy(to.data + offset, from, bytes);
     return {};
   }
+
+  Result<std::optional<MemoryFacts>> memory() override { return std::nullopt; }
 };
 
 }  // namespace

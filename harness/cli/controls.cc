@@ -23,6 +23,7 @@ Result<std::vector<Control>> load_controls(const std::string& toml_path) {
     control.name = table.required_string("name");
     control.breaks = table.required_string("breaks");
     control.scenario = table.required_string("scenario");
+    control.subject = table.string("subject");
     control.arguments = table.strings("arguments");
     if (table.has("store"))
       control.store = table.word("store", kStoreChanges, kStoreChanges.front());

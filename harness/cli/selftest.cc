@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "harness/cli/commands.h"
 #include "harness/cli/controls.h"
@@ -42,10 +43,11 @@ struct Score {
 
 class Selftest {
  public:
-  Selftest(Session& session, const Subject& subject, std::vector<Control> controls,
+  // Subjects by the name that a control gives, "" for the one that was asked for.
+  Selftest(Session& session, std::map<std::string, Subject> subjects, std::vector<Control> controls,
            std::map<std::string, Scenario> scenarios)
       : session_(session),
-        subject_(subject),
+        subjects_(std::move(subjects)),
         controls_(std::move(controls)),
         scenarios_(std::move(scenarios)) {}
 
@@ -57,14 +59,12 @@ class Selftest {
 
  private:
   Result<void> run_sound() {
+    std::set<std::pair<std::string, std::string>> needed;  // scenario, subject
+    for (const Control& control : controls_)
+      if (!breaks_by_scenario(control)) needed.emplace(control.scenario, control.subject);
     std::vector<Job> jobs;
-    for (const auto& [name, scenario] : scenarios_) {
-      const bool needed = std::any_of(
-          controls_.begin(), controls_.end(), [&, &wanted = name](const Control& control) {
-            return control.scenario == wanted && !breaks_by_scenario(control);
-          });
-      if (needed) jobs.push_back({scenario, subject_});
-    }
+    for (const auto& [scenario, subject] : needed)
+      jobs.push_back({scenarios_.at(scenario), subjects_.at(subject)});
     score_.sound = jobs.size();
     return session_.run_jobs(jobs, [&](std::size_t i, const ScenarioResult& result) {
       const bool passed = result.outcome == Outcome::kPass;
@@ -83,7 +83,7 @@ class Selftest {
   Result<void> run_controls() {
     std::vector<Job> jobs;
     for (const Control& control : controls_) {
-      Job job{scenarios_.at(control.scenario), subject_};
+      Job job{scenarios_.at(control.scenario), subjects_.at(control.subject)};
       job.scenario.name = control.name;  // the folder's name in the store
       job.subject.command.insert(job.subject.command.end(), control.arguments.begin(),
                                  control.arguments.end());
@@ -123,7 +123,7 @@ class Selftest {
   }
 
   Session& session_;
-  const Subject& subject_;
+  std::map<std::string, Subject> subjects_;
   std::vector<Control> controls_;
   std::map<std::string, Scenario> scenarios_;
   Score score_;
@@ -162,23 +162,34 @@ Result<std::vector<Control>> chosen_controls(const Catalog& catalog, const std::
   return controls;
 }
 
+Result<Subject> subject_of(const Control& control, const Catalog& catalog, Options options) {
+  if (!control.subject.empty()) {
+    options.subject = control.subject;
+    options.command.clear();
+  }
+  return catalog.subject(options);
+}
+
 Result<int> selftest(const std::string& path, const std::vector<std::string>& names,
                      const Options& options) {
   SAVEGATE_TRY(Catalog catalog, find_catalog());
-  SAVEGATE_TRY(Subject subject, catalog.subject(options));
   SAVEGATE_TRY(std::vector<Control> controls, chosen_controls(catalog, path, names));
+  std::map<std::string, Subject> subjects;
   std::map<std::string, Scenario> scenarios;
   for (const Control& control : controls) {
-    if (scenarios.contains(control.scenario)) continue;
-    SAVEGATE_TRY(std::vector<Scenario> found,
-                 select_scenarios(catalog, {control.scenario}, options));
-    SAVEGATE_CHECK(check_fits(subject, found, options));
-    scenarios.emplace(control.scenario, std::move(found.front()));
+    if (!scenarios.contains(control.scenario)) {
+      SAVEGATE_TRY(std::vector<Scenario> found,
+                   select_scenarios(catalog, {control.scenario}, options));
+      scenarios.emplace(control.scenario, std::move(found.front()));
+    }
+    SAVEGATE_TRY(Subject subject, subject_of(control, catalog, options));
+    SAVEGATE_CHECK(check_fits(subject, {scenarios.at(control.scenario)}, options));
+    subjects.emplace(control.subject, std::move(subject));
   }
   return harness::run_in_sandbox([&]() -> int {
     const auto inside = [&]() -> Result<int> {
       SAVEGATE_TRY(auto session, Session::begin(catalog, options, "selftest", "savegate selftest"));
-      Selftest test(*session, subject, std::move(controls), std::move(scenarios));
+      Selftest test(*session, std::move(subjects), std::move(controls), std::move(scenarios));
       SAVEGATE_TRY(const Score score, test.run());
       return report(*session, score);
     };

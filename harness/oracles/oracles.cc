@@ -8,12 +8,16 @@
 #include "harness/oracles/commit.h"
 #include "harness/oracles/complete_set.h"
 #include "harness/oracles/errors.h"
+#include "harness/oracles/export.h"
+#include "harness/oracles/gpu_memory.h"
 #include "harness/oracles/honesty.h"
 #include "harness/oracles/measurements.h"
 #include "harness/oracles/outcome.h"
 #include "harness/oracles/publish_order.h"
 #include "harness/oracles/restore.h"
 #include "harness/oracles/resume.h"
+#include "harness/oracles/shard_claims.h"
+#include "harness/oracles/snapshot.h"
 #include "harness/oracles/view.h"
 
 namespace savegate::harness {
@@ -36,7 +40,13 @@ bool is_beyond(const Evidence& evidence, const std::string& requirement) {
   const Subject& subject = evidence.subject;
   if (!subject.events && is_black_box(evidence)) return true;
   if (requirement == "F1") return subject.reader.empty();
+  if (requirement == "G1" || requirement == "G2" || requirement == "G3") {
+    return !runs_on_gpu(evidence);
+  }
+  if (requirement == "R4") return !subject.claims.exports;
+  if (requirement == "G5") return !subject.claims.async;
   if (requirement == "F3") return subject.layout.shard.empty();
+  if (requirement == "F5") return true;  // it slices nothing
   if (requirement == "F6") return !subject.claims.durable;
   if (requirement == "C2") return subject.layout.marker.empty() && subject.layout.pointer.empty();
   if (requirement == "C6") return evidence.scenario.world < 2 || !tells_of_collectives(evidence);
@@ -90,6 +100,7 @@ const std::vector<Oracle>& all_oracles() {
       {"F3", "All shards are there and whole, and a damaged file is found before it is used.",
        &complete_set},
       {"F4", "Short writes and reads are continued, EINTR is retried.", &short_io_continued},
+      {"F5", "No two ranks hold different bytes under the same key and range.", &disjoint_slices},
       {"F6", "Temporary name, all bytes, fsync, rename, fsync of the directory, in this order.",
        &publish_order},
       {"F7", "A failed save names its first error: errno, rank, path, offset and bytes.",
@@ -111,8 +122,18 @@ const std::vector<Oracle>& all_oracles() {
       {"R2", "All state for an exact resume is saved and restored; no sample is lost or repeated.",
        &whole_state},
       {"R3", "A changed run contract is refused by name.", &run_contract},
+      {"R4", "The first export after a restore is that of the saving step.",
+       &first_export_after_restore},
       {"R5", "An update after the resume changes parameters as the uninterrupted run would.",
        &real_update},
+      {"G1", "GPU memory is recorded before and after every save, load and export.",
+       &gpu_memory_recorded},
+      {"G2", "After a load the allocator holds no more than it uses, nor does the first step.",
+       &load_gives_cache_back},
+      {"G3", "After a save another process can allocate what it could before.",
+       &others_can_allocate},
+      {"G5", "An asynchronous save holds the state as of the call, whatever runs meanwhile.",
+       &consistent_snapshot},
       {"expect", "Each life ends as the scenario states.", &expected_outcome},
   };
   return kOracles;

@@ -15,7 +15,8 @@
 //   worker.done();
 //
 // An instrument must not change what the program does: a line or a mark that cannot be delivered is
-// said once on stderr, and the program goes on. Not thread-safe.
+// said once on stderr, and the program goes on. Not thread-safe: a thread that reports has its own.
+// Attempts are counted by the Worker that begins the saves.
 #pragma once
 
 #include <cstdint>

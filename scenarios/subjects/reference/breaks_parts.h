@@ -33,10 +33,16 @@ void replace_reporter(Options& /*options*/, Parts& parts) {
   parts.reporter = [](worker::Worker& worker) { return std::make_unique<Broken>(worker); };
 }
 
+template <class Broken>
+void replace_exporter(Options& /*options*/, Parts& parts) {
+  parts.exporter = [](gpu::Backend& backend) { return std::make_unique<Broken>(backend); };
+}
+
 std::vector<Break> file_breaks();
 std::vector<Break> save_breaks();
 std::vector<Break> restore_breaks();
 std::vector<Break> report_breaks();
+std::vector<Break> async_breaks();
 
 // For the breaks in which a rank says nothing to its peers: it stays in the job, its connections
 // open, until the collective's deadline is over, as a trainer whose shutdown waits would.

@@ -79,8 +79,8 @@ class CompareNothing : public Reporter {
 class GuessMemory : public Reporter {
  public:
   using Reporter::Reporter;
-  worker::Memory memory() override {
-    worker::Memory facts = Reporter::memory();
+  worker::Memory memory(gpu::Backend& backend) override {
+    worker::Memory facts = Reporter::memory(backend);
     facts["host_rss"] = 0;
     return facts;
   }

@@ -128,6 +128,43 @@ class ResetScheduler : public Training {
   }
 };
 
+class StaleScales : public Exporter {
+ public:
+  using Exporter::Exporter;
+  void loaded() override {}
+};
+
+// The experts were made with different values; from here on they share their names.
+void drop_expert_ranks(State& state, const Job& job) {
+  const std::string suffix = expert_suffix(job.placement().expert_rank());
+  for (NamedTensor& named : state.tensors) {
+    if (named.name.ends_with(suffix)) named.name.resize(named.name.size() - suffix.size());
+  }
+}
+
+class RestoreCollidingExperts : public Restorer {
+ public:
+  using Restorer::Restorer;
+  Result<std::optional<std::int64_t>> restore(State& state) override {
+    drop_expert_ranks(state, job_);
+    return Restorer::restore(state);
+  }
+};
+
+class TrainCollidingExperts : public Training {
+ public:
+  using Training::Training;
+  Result<void> begin(State& state) override {
+    drop_expert_ranks(state, job_);
+    return {};
+  }
+};
+
+void collide_experts(Options& options, Parts& parts) {
+  replace_restorer<RestoreCollidingExperts>(options, parts);
+  replace_training<TrainCollidingExperts>(options, parts);
+}
+
 class ZeroGradient : public Training {
  public:
   using Training::Training;
@@ -155,6 +192,9 @@ std::vector<Break> restore_breaks() {
       {"zero-gradient", "updates change nothing", replace_training<ZeroGradient>},
       {"restore-wrong-rank", "each rank restores its neighbour's own items",
        replace_restorer<RestoreWrongRank>},
+      {"colliding-expert-keys", "the experts' keys do not carry the expert rank", collide_experts},
+      {"stale-scales", "the export's scales are those from before the load",
+       replace_exporter<StaleScales>},
       {"reset-moments", "the optimizer's moments are zero after a restore",
        replace_restorer<ResetMoments>},
   };

@@ -57,20 +57,20 @@ Result<std::string> parse_vote(const std::string& text) {
 
 Result<void> Comms::barrier() {
   const std::uint64_t number = ++number_;
-  worker_.collective_enter("world", number, "barrier");
+  worker_.collective_enter(name_, number, "barrier");
   if (collectives_ != nullptr) SAVEGATE_CHECK(collectives_->barrier());
-  worker_.collective_exit("world", number, "barrier");
+  worker_.collective_exit(name_, number, "barrier");
   return {};
 }
 
 Result<std::vector<std::string>> Comms::all_gather(const std::string& own) {
   const std::uint64_t number = ++number_;
-  worker_.collective_enter("world", number, "all_gather");
+  worker_.collective_enter(name_, number, "all_gather");
   std::vector<std::string> all = {own};
   if (collectives_ != nullptr) {
     SAVEGATE_TRY(all, collectives_->all_gather_varied(own));
   }
-  worker_.collective_exit("world", number, "all_gather");
+  worker_.collective_exit(name_, number, "all_gather");
   return all;
 }
 

@@ -11,14 +11,17 @@
 #include "harness/worker/worker.h"
 #include "scenarios/subjects/reference/files.h"
 #include "scenarios/subjects/reference/marker.h"
+#include "scenarios/subjects/reference/state.h"
 
 namespace savegate::reference {
 
-// The collectives of this rank, each reported as it begins and ends. A single rank needs no peers.
+// One communicator of this rank, its collectives reported as they begin and end. A single rank
+// needs no peers.
 class Comms {
  public:
-  Comms(std::unique_ptr<gpu::Collectives> collectives, worker::Worker& worker)
-      : collectives_(std::move(collectives)), worker_(worker) {}
+  Comms(std::unique_ptr<gpu::Collectives> collectives, worker::Worker& worker,
+        std::string name = "world")
+      : collectives_(std::move(collectives)), worker_(worker), name_(std::move(name)) {}
 
   Result<void> barrier();
   Result<std::vector<std::string>> all_gather(const std::string& own);
@@ -26,6 +29,7 @@ class Comms {
  private:
   std::unique_ptr<gpu::Collectives> collectives_;  // null: a world of one
   worker::Worker& worker_;
+  std::string name_;
   std::uint64_t number_ = 0;
 };
 
@@ -38,7 +42,11 @@ struct Job {
   Files& files;
   gpu::Backend& backend;
   Contract contract;
+  int expert_parallel = 1;
 
+  Placement placement() const {
+    return {.rank = rank, .world = world, .expert_parallel = expert_parallel};
+  }
   std::string path(const std::string& name) const { return root + "/" + name; }
 };
 

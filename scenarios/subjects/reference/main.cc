@@ -16,6 +16,9 @@ namespace {
 struct Arguments {
   std::uint64_t state_bytes = 8 << 20;
   double collective_timeout = 5;  // seconds
+  int expert_parallel = 1;
+  bool asynchronous = false;
+  std::size_t most_in_flight = 1;
   std::string read;
   std::string broken;
   bool list_breaks = false;
@@ -32,6 +35,17 @@ void declare(CLI::App& app, Arguments& arguments) {
   app.add_option(
          "--collective-timeout", arguments.collective_timeout,
          "Seconds after which a silent peer is an error, and one more for each 64 MiB of a rank")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--expert-parallel", arguments.expert_parallel,
+                 "Expert ranks, each with experts of its own; the ranks divided by it share them")
+      ->check(CLI::PositiveNumber)
+      ->envname("SAVEGATE_REFERENCE_EXPERT_PARALLEL")
+      ->capture_default_str();
+  app.add_flag("--async", arguments.asynchronous,
+               "Take a snapshot at the save call and write it while training goes on");
+  app.add_option("--in-flight", arguments.most_in_flight,
+                 "Asynchronous saves that may be under way at once")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--read", arguments.read, "Print the checkpoints in this directory and leave");
@@ -52,6 +66,9 @@ Options options_of(const Arguments& arguments) {
   options.state_bytes = arguments.state_bytes;
   options.collective_timeout =
       std::chrono::milliseconds(static_cast<std::int64_t>(arguments.collective_timeout * 1000));
+  options.expert_parallel = arguments.expert_parallel;
+  options.asynchronous = arguments.asynchronous;
+  options.most_in_flight = arguments.most_in_flight;
   const std::string recipe = arguments.recipe + ", " + std::to_string(arguments.state_bytes);
   options.contract = {.code = gpu::digest_of(arguments.code).hex(),
                       .data = gpu::digest_of(arguments.data).hex(),

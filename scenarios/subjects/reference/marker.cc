@@ -65,6 +65,7 @@ std::string print_marker(const Marker& marker) {
   const OrderedJson json = {{"format", kFormat},
                             {"step", marker.step},
                             {"world", marker.world},
+                            {"expert_parallel", marker.expert_parallel},
                             {"contract",
                              {{"code", contract.code},
                               {"data", contract.data},
@@ -87,6 +88,7 @@ Result<Marker> parse_marker(const std::string& text, const std::string& path) {
     Marker marker;
     marker.step = json.at("step").get<std::int64_t>();
     marker.world = json.at("world").get<int>();
+    marker.expert_parallel = json.value("expert_parallel", 1);  // older markers lack it
     const OrderedJson& contract = json.at("contract");
     contract.at("code").get_to(marker.contract.code);
     contract.at("data").get_to(marker.contract.data);

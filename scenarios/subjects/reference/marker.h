@@ -31,6 +31,7 @@ struct Marker {
   int world = 0;
   Contract contract;
   std::vector<FileRecord> files;
+  int expert_parallel = 1;
 
   const FileRecord* find(const std::string& name) const;
 };

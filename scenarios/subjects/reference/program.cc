@@ -1,11 +1,9 @@
 #include "scenarios/subjects/reference/program.h"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <cstdio>
-#include <fstream>
+#include <filesystem>
 
+#include "scenarios/subjects/reference/asynchronous_saves.h"
 #include "scenarios/subjects/reference/file_writer.h"
 
 namespace savegate::reference {
@@ -14,22 +12,26 @@ namespace {
 class Run {
  public:
   Run(const Options& options, const Parts& parts, worker::Worker& worker, Reporter& reporter,
-      Job& job)
+      Job& job, Saves& saves)
       : options_(options),
         worker_(worker),
         reporter_(reporter),
         job_(job),
-        saver_(parts.saver(job)),
+        saves_(saves),
         restorer_(parts.restorer(job)),
-        training_(parts.training(job)) {}
+        training_(parts.training(job)),
+        exporter_(parts.exporter(job.backend)) {}
 
   int run() {
-    auto created = State::create(job_.backend, job_.rank, job_.world, options_.state_bytes);
+    auto created = State::create(job_.backend, job_.placement(), options_.state_bytes);
     if (!created) return leave(created.error(), kRefused);
     state_ = std::move(*created);
+    auto built = exporter_->built(state_);
+    if (!built) return leave(built.error(), kRefused);
     auto ready = worker_.environment().life == 1 ? start_fresh() : resume();
     if (!ready) return leave(ready.error(), kRefused);
     auto trained = train();
+    if (trained) trained = saves_.drain();
     if (!trained) return leave(trained.error(), kFailed);
     worker_.done();
     return reporter_.exit_status(kDone);
@@ -48,7 +50,8 @@ class Run {
     SAVEGATE_TRY(const Votes votes, vote(job_.comms, write_first_pointer(), ""));
     SAVEGATE_CHECK(first_error(votes));
     SAVEGATE_CHECK(state_.start(job_.backend, job_.rank));
-    saver_->begin_life(kNoCheckpoint);
+    exporter_->loaded();
+    saves_.begin_life(kNoCheckpoint);
     SAVEGATE_CHECK(training_->begin(state_));
     worker_.resumed({});
     return {};
@@ -67,6 +70,7 @@ class Run {
   }
 
   Result<void> resume() {
+    remember("before load");
     worker_.load_begin();
     auto step = restorer_->restore(state_);
     const std::string name = restorer_->resolved();
@@ -74,14 +78,28 @@ class Run {
       worker_.load_refused(name, reporter_.shown(step.error()));
       return fail(step.error());
     }
-    saver_->begin_life(name.empty() ? kNoCheckpoint : name);
+    exporter_->loaded();
+    saves_.begin_life(name.empty() ? kNoCheckpoint : name);
     worker::Resumed resumed{.step = *step, .path = *step ? name : "", .items = {}};
     if (*step) {
       SAVEGATE_TRY(resumed.items, items());
     }
     worker_.resumed(resumed);
-    worker_.memory(state_.counters.global_step, "load", reporter_.memory());
+    remember("load");
+    if (*step) SAVEGATE_CHECK(export_weights());
     return training_->begin(state_);
+  }
+
+  void remember(const char* phase) {
+    worker_.memory(state_.counters.global_step, phase, reporter_.memory(job_.backend));
+  }
+
+  Result<void> export_weights() {
+    remember("before export");
+    SAVEGATE_TRY(const gpu::Digest digest, exporter_->digest(state_));
+    worker_.exported(state_.counters.global_step, digest.hex());
+    remember("export");
+    return {};
   }
 
   Result<std::vector<worker::Item>> items() {
@@ -99,37 +117,33 @@ class Run {
   Result<void> train() {
     while (!finished()) {
       SAVEGATE_TRY(const StepReport report, training_->step(state_));
+      saves_.tidy();
+      exporter_->updated();
       worker_.update(state_.counters.global_step, report.changed, report.samples);
+      remember("update");
+      SAVEGATE_CHECK(export_weights());
       SAVEGATE_CHECK(save());
     }
     return {};
   }
 
-  // Once the pointer names the checkpoint the save has succeeded, whatever becomes of the old ones.
   Result<void> save() {
+    SAVEGATE_CHECK(saves_.await_room());
     const std::int64_t step = state_.counters.global_step;
-    const int number = static_cast<int>(step);
+    remember("before save");
     SAVEGATE_TRY(const auto digested, items());
-    worker_.save_begin(step, number, digested);
-    auto saved = saver_->save(state_);
-    if (!saved) {
-      worker_.save_end(step, number, fail(reporter_.shown(saved.error())));
-      return saved;
-    }
-    auto rotated = saver_->rotate();
-    worker_.save_end(step, number, saved);
-    worker_.durable(step, number, saved);
-    worker_.memory(step, "save", reporter_.memory());
-    return rotated;
+    worker_.save_begin(step, static_cast<int>(step), digested);
+    return saves_.save(state_);
   }
 
   const Options& options_;
   worker::Worker& worker_;
   Reporter& reporter_;
   Job& job_;
-  std::unique_ptr<Saver> saver_;
+  Saves& saves_;
   std::unique_ptr<Restorer> restorer_;
   std::unique_ptr<Training> training_;
+  std::unique_ptr<Exporter> exporter_;
   State state_;
 };
 
@@ -140,16 +154,48 @@ std::chrono::milliseconds patience(const Options& options, int world) {
   return options.collective_timeout + std::chrono::milliseconds(bytes / kBytesPerMillisecond);
 }
 
+// The ranks meet in `directory`, once for each communicator.
 Result<std::unique_ptr<gpu::Collectives>> meet_peers(const worker::Environment& environment,
+                                                     const std::string& directory,
                                                      std::chrono::milliseconds timeout) {
   if (environment.world == 1) return nullptr;
   if (environment.rendezvous.empty()) {
     return fail(invalid("several ranks need SAVEGATE_RENDEZVOUS, an empty directory to meet in"));
   }
+  std::error_code error;
+  std::filesystem::create_directory(directory, error);
+  if (error) return fail(system_error("mkdir", directory, error.value()));
   return gpu::open_gloo({.rank = environment.rank,
                          .world = environment.world,
-                         .rendezvous = environment.rendezvous,
+                         .rendezvous = directory,
                          .timeout = timeout});
+}
+
+Result<std::unique_ptr<Saves>> make_saves(const Options& options, const Parts& parts,
+                                          Reporter& reporter, Job& job) {
+  if (!options.asynchronous) {
+    return std::make_unique<SynchronousSaves>(job, reporter, parts.saver(job));
+  }
+  const worker::Environment& environment = job.worker.environment();
+  WriterParts writer;
+  SAVEGATE_TRY(writer.host, gpu::open_backend("cpu"));
+  SAVEGATE_TRY(auto peers, meet_peers(environment, environment.rendezvous + "/saves",
+                                      patience(options, environment.world)));
+  writer.worker = std::make_unique<worker::Worker>(environment);
+  writer.comms = std::make_unique<Comms>(std::move(peers), *writer.worker, "saves");
+  writer.job = std::make_unique<Job>(Job{.rank = job.rank,
+                                         .world = job.world,
+                                         .root = job.root,
+                                         .comms = *writer.comms,
+                                         .worker = *writer.worker,
+                                         .files = job.files,
+                                         .backend = *writer.host,
+                                         .contract = job.contract,
+                                         .expert_parallel = job.expert_parallel});
+  writer.saver = parts.saver(*writer.job);
+  writer.staging = parts.staging(*writer.host);
+  return std::make_unique<AsynchronousSaves>(job, reporter, std::move(writer),
+                                             options.most_in_flight);
 }
 
 int refuse(Reporter& reporter, const Status& error) {
@@ -159,31 +205,14 @@ int refuse(Reporter& reporter, const Status& error) {
 
 }  // namespace
 
-worker::Memory Reporter::memory() {
-  worker::Memory facts = {{"host_rss", std::nullopt},
-                          {"host_rss_peak", std::nullopt},
-                          {"gpu_allocated", std::nullopt},
-                          {"gpu_reserved", std::nullopt},
-                          {"gpu_free", std::nullopt}};
-  std::ifstream statm("/proc/self/statm");
-  std::uint64_t size = 0;
-  std::uint64_t resident = 0;
-  if (statm >> size >> resident) {
-    facts["host_rss"] = resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  }
-  rusage usage{};
-  if (::getrusage(RUSAGE_SELF, &usage) == 0) {
-    facts["host_rss_peak"] = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
-  }
-  return facts;
-}
-
 Parts sound_parts() {
   Parts parts;
   parts.files = [](int rank) { return std::make_unique<Files>(rank); };
   parts.saver = [](Job& job) { return std::make_unique<Saver>(job); };
+  parts.staging = [](gpu::Backend& host) { return std::make_unique<Staging>(host); };
   parts.restorer = [](Job& job) { return std::make_unique<Restorer>(job); };
   parts.training = [](Job& job) { return std::make_unique<Training>(job); };
+  parts.exporter = [](gpu::Backend& backend) { return std::make_unique<Exporter>(backend); };
   parts.reporter = [](worker::Worker& worker) { return std::make_unique<Reporter>(worker); };
   return parts;
 }
@@ -195,7 +224,8 @@ int run_program(const Options& options, const Parts& parts) {
   reporter->hello();
   auto backend = gpu::open_backend(environment.device);
   if (!backend) return refuse(*reporter, backend.error());
-  auto peers = meet_peers(environment, patience(options, environment.world));
+  auto peers =
+      meet_peers(environment, environment.rendezvous, patience(options, environment.world));
   if (!peers) return refuse(*reporter, peers.error());
   Comms comms(std::move(*peers), worker);
   const auto files = parts.files(environment.rank);
@@ -206,8 +236,11 @@ int run_program(const Options& options, const Parts& parts) {
           .worker = worker,
           .files = *files,
           .backend = **backend,
-          .contract = options.contract};
-  return Run(options, parts, worker, *reporter, job).run();
+          .contract = options.contract,
+          .expert_parallel = options.expert_parallel};
+  auto saves = make_saves(options, parts, *reporter, job);
+  if (!saves) return refuse(*reporter, saves.error());
+  return Run(options, parts, worker, *reporter, job, **saves).run();
 }
 
 }  // namespace savegate::reference

@@ -12,9 +12,12 @@
 
 #include "faults/status.h"
 #include "harness/worker/worker.h"
+#include "scenarios/subjects/reference/exporter.h"
 #include "scenarios/subjects/reference/job.h"
+#include "scenarios/subjects/reference/reporter.h"
 #include "scenarios/subjects/reference/restore.h"
 #include "scenarios/subjects/reference/save.h"
+#include "scenarios/subjects/reference/staging.h"
 #include "scenarios/subjects/reference/training.h"
 
 namespace savegate::reference {
@@ -22,33 +25,19 @@ namespace savegate::reference {
 struct Options {
   std::uint64_t state_bytes = 8 << 20;  // of all ranks together
   std::chrono::milliseconds collective_timeout{5000};
+  int expert_parallel = 1;
+  bool asynchronous = false;
+  std::size_t most_in_flight = 1;  // asynchronous saves that are not durable yet
   Contract contract;
-};
-
-// What the program says of itself.
-class Reporter {
- public:
-  explicit Reporter(worker::Worker& worker) : worker_(worker) {}
-  Reporter(const Reporter&) = delete;
-  Reporter& operator=(const Reporter&) = delete;
-  virtual ~Reporter() = default;
-
-  virtual void hello() { worker_.hello({{"savegate-reference", "1"}}); }
-  // What the events say of the state's items.
-  virtual std::vector<worker::Item> shown(std::vector<worker::Item> items) { return items; }
-  virtual Status shown(const Status& error) { return error; }
-  virtual worker::Memory memory();
-  virtual int exit_status(int status) { return status; }
-
- protected:
-  worker::Worker& worker_;
 };
 
 struct Parts {
   std::function<std::unique_ptr<Files>(int rank)> files;
   std::function<std::unique_ptr<Saver>(Job&)> saver;
+  std::function<std::unique_ptr<Staging>(gpu::Backend& host)> staging;
   std::function<std::unique_ptr<Restorer>(Job&)> restorer;
   std::function<std::unique_ptr<Training>(Job&)> training;
+  std::function<std::unique_ptr<Exporter>(gpu::Backend& backend)> exporter;
   std::function<std::unique_ptr<Reporter>(worker::Worker&)> reporter;
 };
 Parts sound_parts();

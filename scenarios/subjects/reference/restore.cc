@@ -56,6 +56,11 @@ Result<void> Restorer::check(const State& state) {
     return fail(refusal(kMarkerName, "saved by a world of " + std::to_string(marker_.world) +
                                          " ranks, this one has " + std::to_string(job_.world)));
   }
+  if (marker_.expert_parallel != job_.expert_parallel) {
+    return fail(refusal(kMarkerName, "saved with an expert parallel size of " +
+                                         std::to_string(marker_.expert_parallel) +
+                                         ", this run has " + std::to_string(job_.expert_parallel)));
+  }
   SAVEGATE_CHECK(check_run(marker_));
   const std::string shard = shard_name(job_.rank, job_.world);
   SAVEGATE_CHECK(check_file(shard));

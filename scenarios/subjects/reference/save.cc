@@ -122,8 +122,11 @@ Result<void> Saver::gather_records(const Result<void>& own) {
 
 Result<void> Saver::publish_marker() {
   if (!is_first()) return {};
-  const Marker marker{
-      .step = step_, .world = job_.world, .contract = job_.contract, .files = records_};
+  const Marker marker{.step = step_,
+                      .world = job_.world,
+                      .contract = job_.contract,
+                      .files = records_,
+                      .expert_parallel = job_.expert_parallel};
   SAVEGATE_CHECK(write_file(job_.files, path(kMarkerName), print_marker(marker)));
   return {};
 }

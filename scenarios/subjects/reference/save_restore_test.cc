@@ -69,7 +69,7 @@ class SaveRestoreTest : public testing::Test {
             .backend = *backend_,
             .contract = {"code", "data", "recipe", 10}};
   }
-  State empty_state() { return State::create(*backend_, 0, 1, 1 << 16).value(); }
+  State empty_state() { return State::create(*backend_, {}, 1 << 16).value(); }
 
   void train() { ASSERT_TRUE(training_.step(state_)); }
   void train_and_save(int times) {

@@ -14,36 +14,40 @@ constexpr std::uint64_t kColumns = 64;
 
 struct ParameterSpec {
   const char* name;
+  bool is_expert;
   Dtype dtype;
   std::uint64_t percent;  // of a rank's bytes, with its moments
 };
 
 constexpr std::array<ParameterSpec, 6> kModel = {{
-    {"model.embed", Dtype::kBf16, 30},
-    {"model.layers.0.attention", Dtype::kF32, 15},
-    {"model.layers.0.experts", Dtype::kF8E4m3, 15},
-    {"model.layers.1.attention", Dtype::kBf16, 15},
-    {"model.layers.1.experts", Dtype::kF8E4m3, 15},
-    {"model.token_map", Dtype::kI64, 10},
+    {"model.embed", false, Dtype::kBf16, 30},
+    {"model.layers.0.attention", false, Dtype::kF32, 15},
+    {"model.layers.0.experts", true, Dtype::kF8E4m3, 15},
+    {"model.layers.1.attention", false, Dtype::kBf16, 15},
+    {"model.layers.1.experts", true, Dtype::kF8E4m3, 15},
+    {"model.token_map", false, Dtype::kI64, 10},
 }};
+
+// Which slice of how many.
+struct Slice {
+  std::uint64_t index;
+  std::uint64_t count;
+};
 
 class Builder {
  public:
-  Builder(gpu::Backend& backend, State& state, int rank, int world)
-      : backend_(backend),
-        state_(state),
-        rank_(static_cast<std::uint64_t>(rank)),
-        world_(static_cast<std::uint64_t>(world)) {}
+  Builder(gpu::Backend& backend, State& state, const Placement& placement)
+      : backend_(backend), state_(state), placement_(placement) {}
 
   Result<std::size_t> add(const std::string& name, const std::string& kind, Dtype dtype,
-                          std::uint64_t rows) {
+                          std::uint64_t rows, const Slice& slice) {
     const gpu::Tensor shape_only{dtype, {rows, kColumns}, nullptr};
     SAVEGATE_TRY(gpu::Buffer memory, backend_.allocate(shape_only.bytes()));
     NamedTensor named{name,
                       kind,
                       {dtype, shape_only.shape, memory.get()},
-                      {rows * world_, kColumns},
-                      {rows * rank_, 0}};
+                      {rows * slice.count, kColumns},
+                      {rows * slice.index, 0}};
     state_.memory.push_back(std::move(memory));
     state_.tensors.push_back(std::move(named));
     return state_.tensors.size() - 1;
@@ -54,23 +58,33 @@ class Builder {
     const std::uint64_t element =
         gpu::dtype_bytes(spec.dtype) + (parameter.trained_by_adam ? 2 * sizeof(float) : 0);
     const std::uint64_t rows = std::max<std::uint64_t>(1, bytes / (element * kColumns));
-    SAVEGATE_TRY(parameter.value, add(spec.name, "parameter", spec.dtype, rows));
+    const std::string name = name_of(spec);
+    const Slice slice = slice_of(spec);
+    SAVEGATE_TRY(parameter.value, add(name, "parameter", spec.dtype, rows, slice));
     if (parameter.trained_by_adam) {
-      const std::string name = spec.name;
       SAVEGATE_TRY(parameter.average,
-                   add("optimizer.exp_avg." + name, "optimizer", Dtype::kF32, rows));
+                   add("optimizer.exp_avg." + name, "optimizer", Dtype::kF32, rows, slice));
       SAVEGATE_TRY(parameter.average_of_squares,
-                   add("optimizer.exp_avg_sq." + name, "optimizer", Dtype::kF32, rows));
+                   add("optimizer.exp_avg_sq." + name, "optimizer", Dtype::kF32, rows, slice));
     }
     state_.parameters.push_back(parameter);
     return {};
   }
 
  private:
+  std::string name_of(const ParameterSpec& spec) const {
+    if (!spec.is_expert || placement_.expert_parallel == 1) return spec.name;
+    return spec.name + expert_suffix(placement_.expert_rank());
+  }
+  Slice slice_of(const ParameterSpec& spec) const {
+    const int apart = spec.is_expert ? placement_.expert_parallel : 1;
+    return {static_cast<std::uint64_t>(placement_.rank / apart),
+            static_cast<std::uint64_t>(placement_.world / apart)};
+  }
+
   gpu::Backend& backend_;
   State& state_;
-  std::uint64_t rank_;
-  std::uint64_t world_;
+  const Placement placement_;
 };
 
 worker::Item small_item(const std::string& name, const std::string& kind, const std::string& scope,
@@ -101,14 +115,22 @@ std::vector<RandomStream> fresh_random(int rank) {
   return streams;
 }
 
-Result<State> State::create(gpu::Backend& backend, int rank, int world, std::uint64_t bytes) {
+std::string expert_suffix(int expert_rank) { return ".ep" + std::to_string(expert_rank); }
+
+Result<State> State::create(gpu::Backend& backend, const Placement& placement,
+                            std::uint64_t bytes) {
+  if (placement.world % placement.expert_parallel != 0) {
+    return fail(invalid("an expert parallel size of " + std::to_string(placement.expert_parallel) +
+                        " does not divide " + std::to_string(placement.world) + " ranks"));
+  }
   State state;
-  Builder builder(backend, state, rank, world);
+  Builder builder(backend, state, placement);
   for (const ParameterSpec& spec : kModel) {
-    const std::uint64_t share = bytes / static_cast<std::uint64_t>(world) * spec.percent / 100;
+    const std::uint64_t share =
+        bytes / static_cast<std::uint64_t>(placement.world) * spec.percent / 100;
     SAVEGATE_CHECK(builder.add_parameter(spec, share));
   }
-  state.random = fresh_random(rank);
+  state.random = fresh_random(placement.rank);
   return state;
 }
 

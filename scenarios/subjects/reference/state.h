@@ -2,6 +2,10 @@
 //
 // Tensors (parameters and Adam moments) are slices along the first dimension of global tensors; the
 // rest is small: scheduler, four random number streams, counters.
+//
+// Expert parallelism: each expert rank has experts of its own, sliced over the ranks that share it;
+// all else is sliced over all ranks. The experts' names carry the expert rank, so that no two ranks
+// save different bytes under one name and range.
 #pragma once
 
 #include <array>
@@ -47,6 +51,13 @@ struct RandomStream {
   std::uint64_t draw();
 };
 
+struct Placement {
+  int rank = 0;
+  int world = 1;
+  int expert_parallel = 1;  // expert ranks: a divisor of `world`
+  int expert_rank() const { return rank % expert_parallel; }
+};
+
 struct Counters {
   std::int64_t global_step = 0;
   std::int64_t optimizer_step = 0;
@@ -63,10 +74,13 @@ struct State {
   std::vector<gpu::Buffer> memory;  // behind `tensors`
 
   // Zeroed tensors at step 0; `bytes` is the size of all ranks' tensors together.
-  static Result<State> create(gpu::Backend& backend, int rank, int world, std::uint64_t bytes);
+  static Result<State> create(gpu::Backend& backend, const Placement& placement,
+                              std::uint64_t bytes);
   // The state that a fresh run begins with.
   Result<void> start(gpu::Backend& backend, int rank);
 };
+
+std::string expert_suffix(int expert_rank);  // of an expert's name
 
 std::vector<RandomStream> fresh_random(int rank);
 

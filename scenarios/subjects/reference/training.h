@@ -34,12 +34,12 @@ class Training {
  protected:
   virtual float gradient_scale() const { return 1; }
 
+  Job& job_;
+
  private:
   // A number that depends on every rank's draws and samples, the same on all ranks.
   Result<std::uint64_t> agree_on_batch(State& state, const worker::Samples& samples);
   bool update(State& state, const Parameter& parameter, std::uint64_t batch) const;
-
-  Job& job_;
 };
 
 }  // namespace savegate::reference

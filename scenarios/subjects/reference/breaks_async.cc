@@ -1,0 +1,75 @@
+// Breaks of asynchronous saves.
+
+#include "scenarios/subjects/reference/breaks_parts.h"
+
+namespace savegate::reference {
+namespace {
+
+// The state that training works on, as the last call saw it.
+struct Live {
+  gpu::Backend* device = nullptr;
+  const State* state = nullptr;
+};
+
+class LiveStaging : public Staging {
+ public:
+  LiveStaging(gpu::Backend& host, std::shared_ptr<Live> live)
+      : Staging(host), live_(std::move(live)) {}
+  Result<State> snapshot(gpu::Backend& device, const State& state) override {
+    *live_ = {.device = &device, .state = &state};
+    return Staging::snapshot(device, state);
+  }
+
+ private:
+  std::shared_ptr<Live> live_;
+};
+
+class LateSaver : public Saver {
+ public:
+  LateSaver(Job& job, std::shared_ptr<Live> live) : Saver(job), live_(std::move(live)) {}
+  Result<void> write_tensor(FileWriter& writer, const gpu::Tensor& tensor) override {
+    for (std::size_t i = 0; i < state_->tensors.size(); ++i) {
+      if (state_->tensors[i].tensor.data != tensor.data) continue;
+      SAVEGATE_CHECK(live_->device->copy_to_host(tensor.data, live_->state->tensors[i].tensor, 0,
+                                                 tensor.bytes()));
+    }
+    return Saver::write_tensor(writer, tensor);
+  }
+
+ private:
+  std::shared_ptr<Live> live_;
+};
+
+void late_snapshot(Options& /*options*/, Parts& parts) {
+  const auto live = std::make_shared<Live>();
+  parts.staging = [live](gpu::Backend& host) { return std::make_unique<LiveStaging>(host, live); };
+  parts.saver = [live](Job& job) { return std::make_unique<LateSaver>(job, live); };
+}
+
+// The blocks go back to the pool at the call; the writer reads them all the same.
+class ReuseStagingEarly : public Staging {
+ public:
+  using Staging::Staging;
+  Result<State> snapshot(gpu::Backend& device, const State& state) override {
+    SAVEGATE_TRY(State taken, Staging::snapshot(device, state));
+    taken.memory.clear();
+    return taken;
+  }
+  void trim() override {}
+};
+
+}  // namespace
+
+std::vector<Break> async_breaks() {
+  return {
+      {"late-snapshot", "the tensors are read as they are written, not at the call", late_snapshot},
+      {"reuse-staging-early", "a staging buffer takes the next snapshot before it is written",
+       [](Options& /*options*/, Parts& parts) {
+         parts.staging = [](gpu::Backend& host) {
+           return std::make_unique<ReuseStagingEarly>(host);
+         };
+       }},
+  };
+}
+
+}  // namespace savegate::reference
