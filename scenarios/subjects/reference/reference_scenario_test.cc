@@ -118,6 +118,29 @@ TEST_P(ReferenceTest, NewProcessesRestoreWhatEveryRankSaved) {
   }
 }
 
+TEST_P(ReferenceTest, NewProcessesRestoreWhatWasSavedWhileTrainingWentOn) {
+  ASSERT_EQ(run({.life = 1, .until = 3, .arguments = {"--async"}}), all(0));
+  ASSERT_EQ(run({.life = 2, .until = 4, .arguments = {"--async"}}), all(0));
+  for (int rank = 0; rank < world(); ++rank) {
+    const json resumed = event(2, rank, "resumed", 3);
+    EXPECT_EQ(resumed["step"], 3);
+    EXPECT_EQ(resumed["items"], event(1, rank, "save_begin", 3)["items"]);
+    EXPECT_EQ(event(1, rank, "durable", 3)["ok"], true);
+  }
+}
+
+// C1: the failure comes after the call has returned, on one rank.
+TEST_P(ReferenceTest, AnAsynchronousSaveThatFailsOnOneRankFailsEveryRank) {
+  EXPECT_EQ(run({.life = 1, .until = 2, .arguments = {"--async"}, .small_rank = 1}), all(1));
+  for (int rank = 0; rank < world(); ++rank) {
+    EXPECT_EQ(event(1, rank, "save_end", 1)["ok"], true);
+    const json durable = event(1, rank, "durable", 1);
+    EXPECT_EQ(durable["ok"], false);
+    EXPECT_EQ(durable["error"], event(1, 0, "durable", 1)["error"]);
+    EXPECT_TRUE(event(1, rank, "save_begin", 2).is_null());
+  }
+}
+
 TEST_P(ReferenceTest, AResumedRunEqualsAnUninterruptedOne) {
   ASSERT_EQ(run({.life = 1, .until = 4, .arguments = {}}), all(0));
   std::vector<json> straight;

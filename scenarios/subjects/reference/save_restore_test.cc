@@ -233,6 +233,12 @@ TEST_F(SaveRestoreTest, AnotherRunsCheckpointIsRefusedByName) {
   EXPECT_THAT(refusal(), HasSubstr("data was data, is other"));
 }
 
+TEST_F(SaveRestoreTest, AnotherExpertParallelSizeIsRefused) {
+  train_and_save(1);
+  job_.expert_parallel = 2;
+  EXPECT_THAT(refusal(), HasSubstr("saved with an expert parallel size of 1, this run has 2"));
+}
+
 TEST_F(SaveRestoreTest, BeforeTheFirstSaveAResumeStartsFresh) {
   State restored = empty_state();
   Restorer restorer(job_);
