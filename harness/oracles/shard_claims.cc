@@ -44,7 +44,7 @@ std::string described(int rank, const Item& item) {
 class Slices {
  public:
   void add(int rank, const Item& item) {
-    if (item.scope == "shard") claims_[item.name].emplace_back(rank, &item);
+    if (item.scope == "shard" && !item.name.empty()) claims_[item.name].emplace_back(rank, &item);
   }
 
   // Returns the number of keys that several ranks hold slices of.
