@@ -2,7 +2,8 @@
 // clang-format off
 //
 //   → {"cmd":"status"}                              ← {"ok":true,"mount":"…","held":0,…,"files":
-//        [{"path":"…","passthrough":1,"daemon":2,"why":"…"}]}: open files by how many handles
+//        [{"path":"…","passthrough":1,"daemon":2,"why":"…"}]}: open files by how many handles,
+//        "missed" where a rule does not see operations of some of them
 //   → {"cmd":"arm","plan":"<toml>"}                 ← {"ok":true} | {"ok":false,"error":"…"}
 //        files are open that would not see a rule of it: refused with their names, unless the request
 //        says "defer":true, which arms it for later opens               ← {"ok":true,"deferred":["…"]}

@@ -41,8 +41,18 @@ std::int64_t number(const ordered_json& json, const char* key, std::int64_t othe
   return found != json.end() && found->is_number_integer() ? found->get<std::int64_t>() : otherwise;
 }
 
-// How each open file is read and written. Where a rule does not see what it asks for, as the file
-// got another name since, `why` says so.
+// Whether a rule misses operations of the file, which was opened before that rule or under another
+// name.
+bool misses(FileSystem& fs, const OpenFiles::File& file) {
+  const auto rules = fs.flow.rules_of(*file.node);
+  if (!rules) return false;
+  for (faults::Op op : {faults::Op::kRead, faults::Op::kWrite, faults::Op::kClose}) {
+    if ((file.unseen & op_bit(op)) != 0 && rules->can_match(op)) return true;
+  }
+  return false;
+}
+
+// How each open file is read and written.
 ordered_json files_json(FileSystem& fs) {
   ordered_json files = ordered_json::array();
   for (const auto& file : fs.open_files.files()) {
@@ -52,6 +62,7 @@ ordered_json files_json(FileSystem& fs) {
       entry["daemon"] = file.other;
       entry["why"] = file.why;
     }
+    if (fs.flow.armed() && misses(fs, file)) entry["missed"] = "a rule acts on later opens only";
     files.push_back(std::move(entry));
   }
   return files;

@@ -114,7 +114,8 @@ std::vector<OpenFiles::File> OpenFiles::files() const {
     files.push_back({.node = entry.node,
                      .passthrough = entry.kept,
                      .other = entry.other + entry.backed - entry.kept,
-                     .why = entry.why});
+                     .why = entry.why,
+                     .unseen = entry.unseen()});
   }
   return files;
 }

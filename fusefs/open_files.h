@@ -55,7 +55,8 @@ class OpenFiles {
     NodePtr node;
     int passthrough = 0;  // handles that are read and written by the kernel
     int other = 0;
-    std::string why;  // of the first other one
+    std::string why;           // of the other ones
+    std::uint64_t unseen = 0;  // operations that some handle keeps from the daemon
   };
   std::vector<File> files() const;
   // Why no file at all passes through, "" if they may.

@@ -160,6 +160,31 @@ TEST_F(OpenFilesTest, ADeferredRuleActsOnLaterOpensAndBothSeeOneFile) {
   EXPECT_THAT(status(), HasSubstr(R"({"path":"file","passthrough":1,"daemon":1,"why":"a rule)"));
 }
 
+TEST_F(OpenFilesTest, AFileThatGetsTheNameOfARuleWhileItIsOpenIsSaidToBeMissed) {
+  mount(kWritesFail);
+  if (IsSkipped()) return;
+  open("other");
+  EXPECT_THAT(status(), Not(HasSubstr("missed")));
+  ASSERT_EQ(::rename(mounted_->path("other").c_str(), mounted_->path("file").c_str()), 0);
+  EXPECT_THAT(status(), HasSubstr(R"("missed":"a rule acts on later opens only")"));
+}
+
+// A reader needs no rule on writes to see it; a writer beside it is sent to the daemon all the
+// same.
+TEST_F(OpenFilesTest, AReaderPassesThroughBesideAWriterThatARuleSees) {
+  mount(kWritesFail);
+  if (IsSkipped()) return;
+  write_all(mounted_->backing("file"), "0123");
+  const int reader = open("file", O_RDONLY);
+  const int writer = open("file", O_WRONLY);
+  EXPECT_EQ(::write(writer, "x", 1), -1);
+  EXPECT_EQ(errno, EIO);
+  std::array<char, 4> seen{};
+  EXPECT_EQ(::pread(reader, seen.data(), 4, 0), 4);
+  EXPECT_EQ(std::string(seen.data(), 4), "0123");
+  EXPECT_THAT(status(), HasSubstr(R"({"path":"file","passthrough":1,"daemon":1)"));
+}
+
 TEST_F(OpenFilesTest, AnotherUsersWritesTakeSetIdBitsAway) {
   mount("");
   if (IsSkipped()) return;

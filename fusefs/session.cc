@@ -22,10 +22,12 @@ constexpr unsigned kBackgroundRequests = 512;
 constexpr int kWakeSignal = SIGUSR1;  // a thread in read(2) returns with EINTR
 constexpr std::chrono::milliseconds kWakeAgain{5};
 
-constexpr fuse_custom_io kWire = {.writev = wire::write_reply,
-                                  .read = wire::read_request,
-                                  .splice_receive = nullptr,
-                                  .splice_send = nullptr};
+fuse_custom_io wire_io() {
+  fuse_custom_io io{};  // later versions have more members
+  io.writev = wire::write_reply;
+  io.read = wire::read_request;
+  return io;
+}
 
 }  // namespace
 
@@ -70,7 +72,8 @@ Result<std::unique_ptr<Session>> Session::mount(const fuse_lowlevel_ops& operati
   } else {
     SAVEGATE_TRY(fd, mount_fuse(mount_point, source));
   }
-  if (const int result = fuse_session_custom_io(session, &kWire, fd); result != 0) {
+  const fuse_custom_io io = wire_io();
+  if (const int result = fuse_session_custom_io(session, &io, fd); result != 0) {
     return fail(system_error("fuse_session_custom_io", mount_point, -result));
   }
   return owned;

@@ -359,6 +359,11 @@ TEST(ModelTest, AMillionRandomOperationsAgreeWithThePlainDirectory) {
   agree("", {}, from_environment("SAVEGATE_MODEL_STEPS", 1'000'000));
 }
 
+// Unlike above, where the kernel does so itself, the daemon reads and writes.
+TEST(ModelTest, TheDaemonAloneAgreesWithThePlainDirectory) {
+  agree("", {"--no-passthrough"}, from_environment("SAVEGATE_MODEL_STEPS", 1'000'000) / 10);
+}
+
 TEST(ModelTest, ARuleThatNeverFiresAndATraceChangeNothing) {
   const std::string trace = fmt::format("{}model-trace-{}", testing::TempDir(), getpid());
   agree(
