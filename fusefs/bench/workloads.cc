@@ -112,9 +112,11 @@ double random_writes(const std::string& folder) {
 }
 
 double small_files(const std::string& folder) {
+  static int call = 0;  // other names each time: the mount must not know them from before
+  call++;
   const double begin = now();
   for (int i = 0; i < kSmallFiles; i++) {
-    const std::string name = fmt::format("{}/small-{}", folder, i);
+    const std::string name = fmt::format("{}/small-{}-{}", folder, call, i);
     const std::string temporary = name + ".tmp";
     {
       const File file(temporary, O_WRONLY | O_CREAT | O_EXCL);
