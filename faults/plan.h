@@ -212,8 +212,9 @@ std::string print_plan(const Plan& plan);
 // Parts of a plan that stand in another TOML file, as in a scenario's life:
 //   rules   = [{ match = { rank = 1 }, action = { errno = "ENOSPC" } }]
 //   budgets = [{ limit = "1GiB" }]
-// Errors are kept by the reader. read_plan() reads both lists and sees to it that every name is
-// there once: a name that was not given gets a number where needed, one given twice is an error.
+// Errors are kept by the reader. read_plan() reads both lists and the `preset` beside them
+// (presets.h, whose rules come last), and sees to it that every name is there once: a name that was
+// not given gets a number where needed, one given twice is an error.
 class TomlReader;
 Plan read_plan(TomlReader& table, std::string_view rules_key, std::string_view budgets_key);
 Rule read_rule(TomlReader& table);

@@ -7,6 +7,8 @@
 #include <bit>
 #include <set>
 
+#include "faults/presets.h"
+
 namespace savegate::faults {
 namespace {
 
@@ -341,14 +343,36 @@ BudgetSpec read_budget(TomlReader& table) {
   return budget;
 }
 
+// preset = "nfs", or preset = { name = "full-disk", limit = "64MiB" }
+Plan read_preset(TomlReader& table) {
+  constexpr std::string_view kKey = "preset";
+  std::string name;
+  PresetValues values;
+  if (table.is_table(kKey)) {
+    for (auto& [key, value] : table.string_map(kKey)) values[key] = value;
+    name = values["name"];
+    values.erase("name");
+  } else {
+    name = table.string(kKey);
+  }
+  if (!table.has(kKey)) return {};
+  auto plan = preset_plan(name, values);
+  if (plan) return *std::move(plan);
+  table.error_at(kKey, plan.error().to_string());
+  return {};
+}
+
 Plan read_plan(TomlReader& table, std::string_view rules_key, std::string_view budgets_key) {
   Plan plan;
   std::vector<TomlReader> rules = table.tables(rules_key);
   std::vector<TomlReader> budgets = table.tables(budgets_key);
   for (TomlReader& rule : rules) plan.rules.push_back(read_rule(rule));
   for (TomlReader& budget : budgets) plan.budgets.push_back(read_budget(budget));
+  const Plan preset = read_preset(table);
   // Given names first, so that a made one never takes a given one away.
   Names names;
+  for (const Rule& rule : preset.rules) names.given(table, rule.name);
+  for (const BudgetSpec& budget : preset.budgets) names.given(table, budget.name);
   for (std::size_t i = 0; i < rules.size(); ++i) {
     if (!rules[i].string("name").empty()) names.given(rules[i], plan.rules[i].name);
   }
@@ -361,6 +385,8 @@ Plan read_plan(TomlReader& table, std::string_view rules_key, std::string_view b
   for (std::size_t i = 0; i < budgets.size(); ++i) {
     if (budgets[i].string("name").empty()) plan.budgets[i].name = names.made(plan.budgets[i].name);
   }
+  plan.rules.insert(plan.rules.end(), preset.rules.begin(), preset.rules.end());
+  plan.budgets.insert(plan.budgets.end(), preset.budgets.begin(), preset.budgets.end());
   return plan;
 }
 

@@ -1,18 +1,23 @@
 // savegate-fs-caller: a rank for the tests of savegate-fs.
 //
 //   savegate-fs-caller write PATH BYTES [main|thread|child|child-beside-idle|and-wait]
+//   savegate-fs-caller tell SOCKET JSON
 //
-// Writes BYTES in one write(2) from its main thread, another thread or a child process (which may
-// have an idle brother), and ends or waits. Exit
-// status: 0 all written, 100 written short, 101 the child ended by a signal, else the errno.
+// The second sends a command to a mount's control socket and prints the reply. The first writes
+// BYTES in one write(2) from its main thread, another thread or a child process (which may have an
+// idle brother), and ends or waits. Exit status: 0 all written, 100 written short, 101 the child
+// ended by a signal, else the errno.
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <thread>
+
+#include "fusefs/control.h"
 
 namespace {
 
@@ -34,9 +39,18 @@ int write_in_child(const char* path, const std::string& bytes) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 101;
 }
 
+int tell(const char* socket, const char* json) {
+  auto client = savegate::fusefs::ControlClient::connect(socket);
+  if (!client) return 1;
+  auto reply = client->call(json);
+  std::puts(reply ? reply->c_str() : reply.error().to_string().c_str());
+  return reply ? 0 : 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 4 && std::string(argv[1]) == "tell") return tell(argv[2], argv[3]);
   if (argc < 4 || std::string(argv[1]) != "write") return 2;
   const std::string bytes(std::strtoull(argv[3], nullptr, 10), 'x');
   const std::string from = argc > 4 ? argv[4] : "main";

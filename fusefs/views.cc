@@ -136,41 +136,41 @@ std::uint64_t Views::since(const StaleAction& action, const std::string& rule) c
 }
 
 Views::Change Views::begin(Viewer by, Op op, std::uint32_t flags, const Subject& subject) {
-  Change change;
+  Change change{.by = by, .names = {}, .inodes = {}};
   if (names_one(op)) {
-    begin_name(change, by, subject.node, subject.name);
-    begin_inode(change, by, subject.node);
+    begin_name(change, subject.node, subject.name);
+    begin_inode(change, subject.node);
   } else if (op == Op::kRename) {
-    begin_name(change, by, subject.node, subject.name);
-    begin_name(change, by, subject.node2, subject.name2);
-    begin_inode(change, by, subject.node);
-    if (subject.node2 != subject.node) begin_inode(change, by, subject.node2);
+    begin_name(change, subject.node, subject.name);
+    begin_name(change, subject.node2, subject.name2);
+    begin_inode(change, subject.node);
+    if (subject.node2 != subject.node) begin_inode(change, subject.node2);
   } else if (op == Op::kLink) {
-    begin_name(change, by, subject.node2, subject.name2);
-    begin_inode(change, by, subject.node);
-    begin_inode(change, by, subject.node2);
+    begin_name(change, subject.node2, subject.name2);
+    begin_inode(change, subject.node);
+    begin_inode(change, subject.node2);
   } else if (changes_attributes(op, flags)) {
-    begin_inode(change, by, subject.node);
+    begin_inode(change, subject.node);
   }
   return change;
 }
 
-void Views::begin_name(Change& change, Viewer by, const NodePtr& folder, const std::string& name) {
+void Views::begin_name(Change& change, const NodePtr& folder, const std::string& name) {
   NodePtr before = pinned(*folder, name);
   const std::lock_guard lock(mutex_);
   Folder& in = folders_[key(*folder)];
   if (!in.pin) in.pin = folder;
-  const std::uint64_t id = in.names[name].changes.begin(by, std::move(before));
+  const std::uint64_t id = in.names[name].changes.begin(change.by, std::move(before));
   change.names.push_back({folder, name, id});
 }
 
-void Views::begin_inode(Change& change, Viewer by, const NodePtr& node) {
+void Views::begin_inode(Change& change, const NodePtr& node) {
   struct stat before {};
   if (::fstat(node->fd, &before) != 0) return;
   const std::lock_guard lock(mutex_);
   Inode& inode = inodes_[key(*node)];
   if (!inode.pin) inode.pin = node;
-  change.inodes.push_back({node, inode.changes.begin(by, before)});
+  change.inodes.push_back({node, inode.changes.begin(change.by, before)});
 }
 
 void Views::finish(const Change& change, bool made) {
@@ -180,8 +180,9 @@ void Views::finish(const Change& change, bool made) {
   for (const auto& [folder, name, id] : change.names) {
     const auto found = folders_.find(key(*folder));
     if (found == folders_.end()) continue;  // another plan was armed meanwhile
-    auto& changes = found->second.names[name].changes;
-    made ? changes.finish(id, now, 0) : changes.cancel(id);
+    Name& record = found->second.names[name];
+    made ? record.changes.finish(id, now, 0) : record.changes.cancel(id);
+    if (made) record.missed.erase(change.by);
   }
   for (const auto& [node, id] : change.inodes) {
     const auto found = inodes_.find(key(*node));

@@ -62,6 +62,7 @@ class Views {
       NodePtr node;
       std::uint64_t id;
     };
+    Viewer by = 0;
     std::vector<Name> names;
     std::vector<Inode> inodes;
   };
@@ -97,8 +98,8 @@ class Views {
   };
 
   static Key key(const Node& node) { return {node.dev, node.ino}; }
-  void begin_name(Change& change, Viewer by, const NodePtr& folder, const std::string& name);
-  void begin_inode(Change& change, Viewer by, const NodePtr& node);
+  void begin_name(Change& change, const NodePtr& folder, const std::string& name);
+  void begin_inode(Change& change, const NodePtr& node);
   void tidy_locked(std::uint64_t now);
 
   std::atomic<bool> recording_{false};

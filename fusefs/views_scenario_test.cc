@@ -186,6 +186,15 @@ TEST_F(ViewsTest, ANameThatWasMissedIsMissedOn) {
   EXPECT_EQ(rank1("test -e asked && echo there"), "there\n");
 }
 
+TEST_F(ViewsTest, ANameThatTheRankMadeItselfIsNotMissed) {
+  stale("\"negative\"");
+  if (IsSkipped()) return;
+  EXPECT_EQ(rank1("test -e f || echo none > f"), "");
+  write_all(path("f.tmp"), "another's");
+  ASSERT_EQ(::rename(path("f.tmp").c_str(), path("f").c_str()), 0);
+  EXPECT_EQ(rank1("cat f"), "another's");
+}
+
 TEST_F(ViewsTest, WhatWasHiddenShowsWhenItsTimeIsOver) {
   stale("\"name\"", ", for = \"300ms\"");
   if (IsSkipped()) return;

@@ -11,8 +11,15 @@ namespace savegate::cli {
 int run_command(const std::vector<std::string>& names, const Options& options);
 int judge_command(const std::string& run_directory);
 int list_command(const std::string& what);
-int mount_command(const std::string& backing, const std::string& mount_point,
-                  const std::string& plan, const std::string& control, bool background);
+struct MountWords {
+  std::string backing;
+  std::string mount_point;
+  std::string plan;     // file, "" for none
+  std::string preset;   // "full-disk:limit=64MiB", "" for none
+  std::string control;  // socket, "" for the default
+  bool background = false;
+};
+int mount_command(const MountWords& words);
 int ctl_command(const std::string& mount_or_socket, const std::vector<std::string>& words,
                 bool defer);
 int doctor_command(const std::string& store);

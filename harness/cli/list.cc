@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "faults/presets.h"
 #include "harness/cli/catalog.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/controls.h"
@@ -8,7 +9,20 @@
 namespace savegate::cli {
 namespace {
 
+// Each with its values and their defaults, and the plan that they make.
+Result<void> list_presets() {
+  for (const faults::Preset& preset : faults::all_presets()) {
+    fmt::print("{:<20} {}\n", preset.name, preset.summary);
+    for (const faults::PresetParameter& parameter : preset.parameters)
+      fmt::print("  {} = {}: {}\n", parameter.name, parameter.otherwise, parameter.meaning);
+    SAVEGATE_TRY(const faults::Plan plan, faults::preset_plan(preset.name, {}));
+    fmt::print("\n{}\n", faults::print_plan(plan));
+  }
+  return {};
+}
+
 Result<void> list(const std::string& what) {
+  if (what == "presets") return list_presets();
   SAVEGATE_TRY(Catalog catalog, find_catalog());
   if (what == "requirements") {
     for (const harness::Oracle& oracle : harness::all_oracles())

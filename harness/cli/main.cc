@@ -56,29 +56,33 @@ int main_checked(int argc, char** argv) {
   judge->callback([&] { chosen = [&] { return judge_command(directory); }; });
 
   std::string what = "suites";
-  CLI::App* list = app.add_subcommand("list", "show suites, scenarios, subjects or oracles");
+  CLI::App* list =
+      app.add_subcommand("list", "show suites, scenarios, subjects, oracles or presets");
   list->add_option("what", what)
-      ->check(CLI::IsMember({"suites", "scenarios", "subjects", "requirements", "controls"}))
+      ->check(
+          CLI::IsMember({"suites", "scenarios", "subjects", "requirements", "controls", "presets"}))
       ->capture_default_str();
   list->callback([&] { chosen = [&] { return list_command(what); }; });
 
-  std::string backing;
-  std::string mount_point;
-  std::string plan;
-  std::string control;
-  bool background = false;
+  MountWords mounting;
   CLI::App* mount = app.add_subcommand("mount", "mount the faulty file system for use by hand");
-  mount->add_option("backing", backing, "folder that holds the files")->required();
-  mount->add_option("mountpoint", mount_point, "folder to mount on")->required();
-  mount->add_option("--plan", plan, "fault plan (TOML) to arm at once");
-  mount->add_option("--control", control, "control socket; default: one that `savegate ctl` finds");
-  mount->add_flag("--background", background, "return once it is mounted");
+  mount->add_option("backing", mounting.backing, "folder that holds the files")->required();
+  mount->add_option("mountpoint", mounting.mount_point, "folder to mount on")->required();
+  CLI::Option* plan =
+      mount->add_option("--plan", mounting.plan, "fault plan (TOML) to arm at once");
+  mount
+      ->add_option("--preset", mounting.preset,
+                   "fault plan by name, with its values: full-disk:limit=64MiB")
+      ->excludes(plan);
+  mount->add_option("--control", mounting.control,
+                    "control socket; default: one that `savegate ctl` finds");
+  mount->add_flag("--background", mounting.background, "return once it is mounted");
   mount->footer(
       "Stays in the foreground, where Ctrl-C unmounts, unless --background is given.\n"
-      "Example:\n  savegate mount /data/checkpoints /mnt/faulty --plan full-disk.toml");
-  mount->callback([&] {
-    chosen = [&] { return mount_command(backing, mount_point, plan, control, background); };
-  });
+      "Examples:\n"
+      "  savegate mount /data/checkpoints /mnt/faulty --plan full-disk.toml\n"
+      "  savegate mount /data/checkpoints /mnt/faulty --preset nfs");
+  mount->callback([&] { chosen = [&] { return mount_command(mounting); }; });
 
   std::string target;
   std::vector<std::string> words;

@@ -11,7 +11,7 @@
 #include <functional>
 #include <vector>
 
-#include "faults/plan.h"
+#include "faults/presets.h"
 #include "harness/cli/catalog.h"
 #include "harness/cli/commands.h"
 #include "harness/run/files.h"
@@ -28,15 +28,20 @@ struct Mounting {
   std::string log;  // the daemon's output goes there; "": to ours
 };
 
-Result<Mounting> prepare(const std::string& backing, const std::string& mount_point,
-                         const std::string& plan, const std::string& control) {
+Result<Mounting> prepare(const MountWords& asked) {
   SAVEGATE_TRY(Catalog catalog, find_catalog());
+  std::string plan = asked.plan;
   if (!plan.empty()) {
     auto text = harness::read_file(plan);
     if (!text) return fail(invalid("cannot read the fault plan", plan));
     SAVEGATE_CHECK(faults::parse_plan(*text, plan));
   }
-  const std::string socket = control.empty() ? default_control_socket(mount_point) : control;
+  faults::Plan preset;
+  if (!asked.preset.empty()) {
+    SAVEGATE_TRY(preset, faults::preset_from_words(asked.preset));
+  }
+  const std::string socket =
+      asked.control.empty() ? default_control_socket(asked.mount_point) : asked.control;
   std::error_code error;
   const fs::path folder = fs::absolute(socket).parent_path();
   if (!fs::exists(folder)) {
@@ -44,9 +49,13 @@ Result<Mounting> prepare(const std::string& backing, const std::string& mount_po
     if (!error) fs::permissions(folder, fs::perms::owner_all, error);
     if (error) return fail(system_error("mkdir", folder.string(), error.value()));
   }
-  Mounting mounting{{catalog.bin + "/savegate-fs", "--backing", backing, "--mount", mount_point,
-                     "--control", socket},
-                    mount_point,
+  if (!asked.preset.empty()) {
+    plan = socket + ".toml";
+    SAVEGATE_CHECK(harness::replace_file(plan, faults::print_plan(preset)));
+  }
+  Mounting mounting{{catalog.bin + "/savegate-fs", "--backing", asked.backing, "--mount",
+                     asked.mount_point, "--control", socket},
+                    asked.mount_point,
                     socket,
                     ""};
   if (!plan.empty()) mounting.words.insert(mounting.words.end(), {"--plan", plan});
@@ -176,11 +185,10 @@ std::string default_control_socket(const std::string& mount_point) {
   return fmt::format("{}/mount-{:016x}.sock", folder, std::hash<std::string>{}(absolute));
 }
 
-int mount_command(const std::string& backing, const std::string& mount_point,
-                  const std::string& plan, const std::string& control, bool background) {
-  auto mounting = prepare(backing, mount_point, plan, control);
+int mount_command(const MountWords& words) {
+  auto mounting = prepare(words);
   if (!mounting) return report_error(mounting.error());
-  Result<int> code = background ? in_background(*mounting) : in_foreground(*mounting);
+  Result<int> code = words.background ? in_background(*mounting) : in_foreground(*mounting);
   return code ? *code : report_error(code.error());
 }
 

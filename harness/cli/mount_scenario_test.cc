@@ -72,6 +72,22 @@ TEST_F(MountTest, ARuleIsArmedSeenFiringAndDisarmed) {
   wait_until_unmounted();
 }
 
+TEST_F(MountTest, APresetIsArmedAtOnce) {
+  ASSERT_EQ(mount_in_background("--preset full-disk:limit=64KiB").status, 0);
+  const Ran full = savegate_.shell("head -c 100000 /dev/zero > " + mount() + "/f");
+  EXPECT_THAT(full.output, HasSubstr("No space left"));
+  EXPECT_EQ(fs::file_size(backing() + "/f"), 65536U);
+  EXPECT_EQ(savegate_.run("ctl " + mount() + " stop").status, 0);
+  wait_until_unmounted();
+}
+
+TEST_F(MountTest, AnUnknownPresetIsNamedAndNothingIsMounted) {
+  const Ran ran = mount_in_background("--preset full-dsk");
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_THAT(ran.output, HasSubstr("did you mean `full-disk`?"));
+  EXPECT_FALSE(is_mounted());
+}
+
 TEST_F(MountTest, AKilledDaemonLeavesNoMount) {
   ASSERT_EQ(mount_in_background().status, 0);
   ASSERT_EQ(savegate_.shell("pkill -KILL -f '[s]avegate-fs .*" + mount() + "'").status, 0);
