@@ -72,27 +72,27 @@ struct Hit {
 // bytes done.
 struct Decision {
   std::uint64_t delay_ns = 0;
-  bool hang = false;  // until released; rule index in hang_rule
+  bool hang = false;                 // until released; rule index in hang_rule
+  std::optional<KillTarget> freeze;  // as long as it stalls
+  bool allowed_is_short = false;     // reply success with `allowed` bytes (short write, short read)
+  bool lie = false;                  // reply full success, do nothing
+  bool no_shared_mmap = false;       // of what is opened
+  bool drops_unsynced = false;       // the fsync that fails; what was not synced is gone
+  bool takes_inode = false;          // whatever comes of it, settle_inode() is to be told
   std::uint32_t hang_rule = 0;
-  std::optional<KillTarget> freeze;    // as long as it stalls
+  int error = 0;
+  std::optional<RaceAction> race;      // its effect comes first, then the operation
   std::optional<KillAction> kill;      // when, signal, target; for kMiddle, `allowed` is the byte
   std::uint64_t allowed = UINT64_MAX;  // bytes that take effect
-  bool allowed_is_short = false;  // reply success with `allowed` bytes (short write, short read)
-  int error = 0;
-  bool lie = false;  // reply full success, do nothing
   std::optional<CorruptAction> corrupt;
   std::uint64_t corrupt_at = 0;  // byte of the operation at which it begins
   std::uint64_t corrupt_length = 0;
-  bool no_shared_mmap = false;     // of what is opened
-  std::optional<RaceAction> race;  // its effect comes first, then the operation
+  std::uint64_t corrupt_with = 0;  // of a swap: the byte at which the other block begins
   std::optional<TimestampsAction> timestamps;
   std::optional<StaleAction> stale;  // what the caller is shown is so old
   std::string stale_rule;
-  std::uint64_t corrupt_with = 0;  // of a swap: the byte at which the other block begins
-  bool drops_unsynced = false;     // the fsync that fails; what was not synced is gone
-  std::optional<Hit> loses;        // at the end of the mount; the hit is counted then
-  bool takes_inode = false;        // whatever comes of it, settle_inode() is to be told
-  std::vector<Hit> hits;           // empty: nothing acts
+  std::optional<Hit> loses;  // at the end of the mount; the hit is counted then
+  std::vector<Hit> hits;     // empty: nothing acts
   bool acts() const { return !hits.empty() || loses.has_value(); }
 };
 

@@ -35,6 +35,14 @@ action = { short = "50%" }
 name = "after bytes"
 match = { op = "fsync", nth = 5 }
 action = { errno = "ENOSPC" }
+[[rule]]
+name = "drawn"
+match = { op = "write" }
+action = { delay = { exponential = "1ms" } }
+[[rule]]
+name = "late"
+match = { op = "write", every = 11 }
+action = { errno = "EIO", late = "write" }
 )";
 
 // The n-th operation of any rank, on its own file.
@@ -69,7 +77,7 @@ TEST(DeterminismTest, ShuffledRanksMeetTheSameFaults) {
   std::vector<int> order = rank_by_rank();
   const Seen expected = run_in_order(order);
   std::mt19937_64 random(3);
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 100; ++i) {
     std::shuffle(order.begin(), order.end(), random);
     ASSERT_EQ(run_in_order(order), expected) << "shuffle " << i;
   }
