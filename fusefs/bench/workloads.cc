@@ -130,6 +130,7 @@ double small_files(const std::string& folder) {
 
 double stats(const std::string& folder) {
   std::vector<std::string> names;
+  names.reserve(kNames);
   for (int i = 0; i < kNames; i++) names.push_back(fmt::format("{}/name-{}", folder, i));
   const double begin = now();
   struct stat attributes {};
