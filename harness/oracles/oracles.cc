@@ -18,6 +18,7 @@
 #include "harness/oracles/resume.h"
 #include "harness/oracles/shard_claims.h"
 #include "harness/oracles/snapshot.h"
+#include "harness/oracles/staging.h"
 #include "harness/oracles/view.h"
 
 namespace savegate::harness {
@@ -44,7 +45,7 @@ bool is_beyond(const Evidence& evidence, const std::string& requirement) {
     return !runs_on_gpu(evidence);
   }
   if (requirement == "R4") return !subject.claims.exports;
-  if (requirement == "G5") return !subject.claims.async;
+  if (requirement == "G5" || requirement == "M4") return !subject.claims.async;
   if (requirement == "F3") return subject.layout.shard.empty();
   if (requirement == "F5") return true;  // it slices nothing
   if (requirement == "F6") return !subject.claims.durable;
@@ -126,6 +127,7 @@ const std::vector<Oracle>& all_oracles() {
        &first_export_after_restore},
       {"R5", "An update after the resume changes parameters as the uninterrupted run would.",
        &real_update},
+      {"M4", "The staging memory of a save is given back after it.", &staging_given_back},
       {"G1", "GPU memory is recorded before and after every save, load and export.",
        &gpu_memory_recorded},
       {"G2", "After a load the allocator holds no more than it uses, nor does the first step.",

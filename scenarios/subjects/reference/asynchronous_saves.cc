@@ -47,15 +47,26 @@ void AsynchronousSaves::tidy() {
   }
   if (finished.empty()) return;
   writer_.staging->trim();
-  for (const std::int64_t step : finished) {
-    job_.worker.memory(step, "save", reporter_.memory(job_.backend));
-  }
+  for (const std::int64_t step : finished) remember(step, "save");
+}
+
+void AsynchronousSaves::add_facts(worker::Memory& facts) const {
+  const Staging::Bytes bytes = writer_.staging->bytes();
+  facts["host_staging"] = bytes.held;
+  facts["host_staging_used"] = bytes.used;
+}
+
+void AsynchronousSaves::remember(std::int64_t step, const char* phase) {
+  worker::Memory facts = reporter_.memory(job_.backend);
+  add_facts(facts);
+  job_.worker.memory(step, phase, facts);
 }
 
 Result<void> AsynchronousSaves::save(const State& state) {
   const std::int64_t step = state.counters.global_step;
   const int number = static_cast<int>(step);
   auto snapshot = writer_.staging->snapshot(job_.backend, state);
+  remember(step, "snapshot");
   const Result<void> own = snapshot ? Result<void>() : fail(snapshot.error());
   Result<void> taken;
   if (const auto votes = vote(job_.comms, own, ""); !votes) {

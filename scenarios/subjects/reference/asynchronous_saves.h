@@ -44,10 +44,12 @@ class AsynchronousSaves : public Saves {
   Result<void> await_room() override;
   Result<void> save(const State& state) override;
   Result<void> drain() override;
+  void add_facts(worker::Memory& facts) const override;
 
  private:
   Result<void> await_finished(std::size_t saves);
   void hand_over(State snapshot);
+  void remember(std::int64_t step, const char* phase);
   void write_all();
   Result<void> write(const State& snapshot);
 

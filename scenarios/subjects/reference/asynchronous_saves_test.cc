@@ -154,12 +154,14 @@ TEST(StagingTest, ASnapshotTakesExactlyTheBytesOfItsTensors) {
   {
     const auto snapshot = staging.snapshot(*backend, state);
     ASSERT_TRUE(snapshot);
-    EXPECT_EQ(staging.held_bytes(), bytes);
+    EXPECT_EQ(staging.bytes().held, bytes);
+    EXPECT_EQ(staging.bytes().used, bytes);
   }
+  EXPECT_EQ(staging.bytes().used, 0U);
   ASSERT_TRUE(staging.snapshot(*backend, state));  // in the blocks of the first
-  EXPECT_EQ(staging.held_bytes(), bytes);
+  EXPECT_EQ(staging.bytes().held, bytes);
   staging.trim();
-  EXPECT_EQ(staging.held_bytes(), 0U);
+  EXPECT_EQ(staging.bytes().held, 0U);
 }
 
 TEST(StagingTest, TwoSnapshotsShareNoMemory) {

@@ -58,17 +58,26 @@ class ReuseStagingEarly : public Staging {
   void trim() override {}
 };
 
+class KeepStaging : public Staging {
+ public:
+  using Staging::Staging;
+  void trim() override {}
+};
+
+template <class Broken>
+void replace_staging(Options& /*options*/, Parts& parts) {
+  parts.staging = [](gpu::Backend& host) { return std::make_unique<Broken>(host); };
+}
+
 }  // namespace
 
 std::vector<Break> async_breaks() {
   return {
       {"late-snapshot", "the tensors are read as they are written, not at the call", late_snapshot},
       {"reuse-staging-early", "a staging buffer takes the next snapshot before it is written",
-       [](Options& /*options*/, Parts& parts) {
-         parts.staging = [](gpu::Backend& host) {
-           return std::make_unique<ReuseStagingEarly>(host);
-         };
-       }},
+       replace_staging<ReuseStagingEarly>},
+      {"keep-staging", "staging blocks are never given back to the system",
+       replace_staging<KeepStaging>},
   };
 }
 

@@ -91,7 +91,9 @@ class Run {
   }
 
   void remember(const char* phase) {
-    worker_.memory(state_.counters.global_step, phase, reporter_.memory(job_.backend));
+    worker::Memory facts = reporter_.memory(job_.backend);
+    saves_.add_facts(facts);
+    worker_.memory(state_.counters.global_step, phase, facts);
   }
 
   Result<void> export_weights() {

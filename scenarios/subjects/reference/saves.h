@@ -32,6 +32,8 @@ class Saves {
   // Reports save_end and, when it is known, durable.
   virtual Result<void> save(const State& state) = 0;
   virtual Result<void> drain() = 0;
+  // What a memory event says of the saves' own memory.
+  virtual void add_facts(worker::Memory& facts) const = 0;
 };
 
 class SynchronousSaves : public Saves {
@@ -44,6 +46,7 @@ class SynchronousSaves : public Saves {
   Result<void> await_room() override { return {}; }
   Result<void> save(const State& state) override;
   Result<void> drain() override { return {}; }
+  void add_facts(worker::Memory& /*facts*/) const override {}  // it stages chunk by chunk
 
  private:
   Job& job_;

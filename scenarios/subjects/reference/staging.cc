@@ -16,7 +16,11 @@ Result<gpu::Buffer> Staging::take(std::uint64_t bytes) {
   if (block == nullptr) {
     SAVEGATE_TRY(block, host_.allocate(bytes));
     const std::lock_guard lock(pool_->mutex);
-    pool_->held += bytes;
+    pool_->bytes.held += bytes;
+  }
+  {
+    const std::lock_guard lock(pool_->mutex);
+    pool_->bytes.used += bytes;
   }
   std::byte* memory = block.get();
   // The deleter holds the block, and hands it back to the pool when its user lets go.
@@ -24,6 +28,7 @@ Result<gpu::Buffer> Staging::take(std::uint64_t bytes) {
   return gpu::Buffer(memory, [pool = pool_, held, bytes](std::byte* /*memory*/) {
     const std::lock_guard lock(pool->mutex);
     pool->waiting.emplace(bytes, std::move(*held));
+    pool->bytes.used -= bytes;
   });
 }
 
@@ -48,12 +53,12 @@ void Staging::trim() {
   std::multimap<std::uint64_t, gpu::Buffer> released;
   const std::lock_guard lock(pool_->mutex);
   released.swap(pool_->waiting);
-  for (const auto& [bytes, block] : released) pool_->held -= bytes;
+  for (const auto& [bytes, block] : released) pool_->bytes.held -= bytes;
 }
 
-std::uint64_t Staging::held_bytes() const {
+Staging::Bytes Staging::bytes() const {
   const std::lock_guard lock(pool_->mutex);
-  return pool_->held;
+  return pool_->bytes;
 }
 
 }  // namespace savegate::reference

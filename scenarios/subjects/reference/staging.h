@@ -29,13 +29,17 @@ class Staging {
   virtual Result<State> snapshot(gpu::Backend& device, const State& state);
   virtual void trim();
 
-  std::uint64_t held_bytes() const;  // in use or waiting
+  struct Bytes {
+    std::uint64_t held = 0;  // in use or waiting
+    std::uint64_t used = 0;  // by snapshots, as their tensors need
+  };
+  Bytes bytes() const;
 
  private:
   struct Pool {
     mutable std::mutex mutex;
     std::multimap<std::uint64_t, gpu::Buffer> waiting;  // by size
-    std::uint64_t held = 0;
+    Bytes bytes;
   };
   Result<gpu::Buffer> take(std::uint64_t bytes);
 
