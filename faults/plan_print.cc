@@ -206,7 +206,7 @@ Entries entries_of(const Match& match) {
 }
 
 std::string delay_value(const DelayAction& delay) {
-  const std::string time = toml_string(print_duration(delay.nanoseconds));
+  std::string time = toml_string(print_duration(delay.nanoseconds));
   switch (delay.spread) {
     case Spread::kFixed:
       return time;
@@ -225,7 +225,7 @@ std::string delay_value(const DelayAction& delay) {
 }
 
 std::string delay_words(const DelayAction& delay) {
-  const std::string time = print_duration(delay.nanoseconds);
+  std::string time = print_duration(delay.nanoseconds);
   switch (delay.spread) {
     case Spread::kFixed:
       return time;
