@@ -53,9 +53,15 @@ if(SAVEGATE_SANITIZE)
   target_link_options(savegate_flags INTERFACE -fsanitize=${SAVEGATE_SANITIZE})
 endif()
 
+option(SAVEGATE_FUZZ "Build the fuzzers (clang)" OFF)
+if(SAVEGATE_FUZZ)
+  target_compile_options(savegate_flags INTERFACE -fsanitize=fuzzer-no-link -Wno-unknown-warning-option)
+endif()
+
 # All unit test programs: what the sanitizer builds need. All programs that users run.
 add_custom_target(unit_tests)
 add_custom_target(programs)
+add_custom_target(fuzzers)
 
 function(savegate_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;TEST_DEPENDS" ${ARGN})
@@ -91,6 +97,16 @@ function(savegate_test_program program label sources)
   endif()
   include(GoogleTest)
   gtest_discover_tests(${program} PROPERTIES LABELS ${label} TIMEOUT 1200 DISCOVERY_TIMEOUT 60)
+endfunction()
+
+# A libFuzzer program; only built where SAVEGATE_FUZZ says that the compiler has it.
+function(savegate_fuzzer name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  if(SAVEGATE_FUZZ)
+    add_executable(${name} ${ARG_SOURCES})
+    target_link_libraries(${name} PRIVATE savegate_flags ${ARG_DEPENDS} -fsanitize=fuzzer)
+    add_dependencies(fuzzers ${name})
+  endif()
 endfunction()
 
 function(savegate_program name)

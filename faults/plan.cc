@@ -77,6 +77,18 @@ bool is_about_queries(const Action& action) {
 
 }  // namespace
 
+std::string_view when_name(When when) {
+  switch (when) {
+    case When::kBefore:
+      return "before";
+    case When::kMiddle:
+      return "middle";
+    case When::kAfter:
+      break;
+  }
+  return "after";
+}
+
 std::uint64_t acting_ops(const Match& match, const Action& action) {
   std::uint64_t asked = match.ops == 0 ? kAll & ~kUnlessNamed : match.ops;
   const auto* error = std::get_if<ErrnoAction>(&action);

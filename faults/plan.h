@@ -73,6 +73,7 @@ struct Amount {
 };
 
 enum class When : std::uint8_t { kBefore, kMiddle, kAfter };
+std::string_view when_name(When when);  // "middle"
 enum class LateAt : std::uint8_t { kFsync, kClose, kWrite };
 enum class KillTarget : std::uint8_t { kRank, kChild, kJob };
 enum class Spread : std::uint8_t { kFixed, kUniform, kExponential, kNormal, kPareto };

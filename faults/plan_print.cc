@@ -86,18 +86,6 @@ std::string_view per_word(CountPer per) {
   return "";
 }
 
-std::string_view when_word(When when) {
-  switch (when) {
-    case When::kBefore:
-      return "before";
-    case When::kMiddle:
-      return "middle";
-    case When::kAfter:
-      return "after";
-  }
-  return "";
-}
-
 std::string_view target_word(KillTarget target) {
   switch (target) {
     case KillTarget::kRank:
@@ -274,7 +262,7 @@ struct ActionEntries {
   Entries operator()(const KillAction& action) const {
     Entries entries;
     add(entries, "kill", toml_string(signal_name(action.signal)));
-    add(entries, "when", toml_string(when_word(action.when)));
+    add(entries, "when", toml_string(when_name(action.when)));
     if (action.when == When::kMiddle) add(entries, "at", toml_string(print_amount(action.at)));
     add(entries, "target", toml_string(target_word(action.target)));
     return entries;
@@ -348,7 +336,7 @@ struct ActionWords {
   std::string operator()(const HangAction&) const { return "hang"; }
   std::string operator()(const KillAction& action) const {
     std::string words =
-        fmt::format("kill {} {}", signal_name(action.signal), when_word(action.when));
+        fmt::format("kill {} {}", signal_name(action.signal), when_name(action.when));
     if (action.when == When::kMiddle) words += fmt::format(" {}", amount_words(action.at));
     return fmt::format("{} {}", words, target_word(action.target));
   }

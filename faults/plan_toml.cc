@@ -178,8 +178,10 @@ Action read_kill_action(TomlReader& table) {
                  {"SIGKILL", "SIGTERM", "SIGINT", "SIGSTOP", "SIGCONT", "SIGABRT", "SIGSEGV",
                   "SIGBUS", "SIGQUIT", "SIGHUP", "SIGUSR1", "SIGUSR2"});
   }
-  constexpr std::array<std::pair<std::string_view, When>, 3> kWhen = {
-      {{"before", When::kBefore}, {"middle", When::kMiddle}, {"after", When::kAfter}}};
+  const std::array<std::pair<std::string_view, When>, 3> kWhen = {
+      {{when_name(When::kBefore), When::kBefore},
+       {when_name(When::kMiddle), When::kMiddle},
+       {when_name(When::kAfter), When::kAfter}}};
   action.when = read_word(table, "when", kWhen, When::kBefore);
   action.target = read_kill_target(table);
   if (action.when == When::kMiddle) {

@@ -11,7 +11,8 @@
 //   → {"cmd":"release","rule":"name"}               ← {"ok":true,"released":3}     (no rule: all)
 //   → {"cmd":"statistics"}                          ← {"ok":true,"operations":{"write":17,…},
 //                                                      "rules":[{"name","required","candidates","hits"}…]}
-//   → {"cmd":"fired","from":0}                      ← {"ok":true,"records":[…],"next":5}
+//   → {"cmd":"fired","from":0}                      ← {"ok":true,"records":[…],"next":5,"over":false}
+//   → {"cmd":"fired","from":5,"wait":true}          ← the same, once there is one or the mount ends
 //   → {"cmd":"mark","rank":1,"kind":"enter","name":"save 2"}      ← {"ok":true}
 //   → {"cmd":"flush"}                               ← {"ok":true}   trace and fired records are on file
 //   → {"cmd":"stop"}                                ← {"ok":true}   then unmounts and ends
@@ -22,6 +23,9 @@
 // with the mark's name as path2 and its kind recorded in the trace's path, and is answered when the
 // decision is done: a kill, a delay or a hold at a protocol point is a rule like any other. The
 // caller is identified by the socket's peer credentials.
+//
+// A reply to `fired` carries at most 10,000 records: ask again from `next` until none comes. `over`
+// says that the mount ends and no rule will fire any more.
 // clang-format on
 #pragma once
 

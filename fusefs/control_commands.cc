@@ -14,7 +14,8 @@ namespace {
 constexpr std::array<std::string_view, 5> kMarkKinds = {"enter", "leave", "point",
                                                         "collective_enter", "collective_exit"};
 
-constexpr std::size_t kQuoted = 200;  // bytes of a line that is no command
+constexpr std::size_t kFiredAtOnce = 10'000;  // records in a reply
+constexpr std::size_t kQuoted = 200;          // bytes of a line that is no command
 
 std::string print(const ordered_json& json) {
   return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
@@ -96,16 +97,32 @@ std::string statistics(FileSystem& fs) {
   return print(ordered_json{{"ok", true}, {"operations", operations}, {"rules", rules}});
 }
 
-std::string fired(FileSystem& fs, std::int64_t from) {
-  const auto first = from < 0 ? std::size_t{0} : static_cast<std::size_t>(from);
-  const auto lines = fs.recorder.fired_from(first);
+std::string fired(const Recorder& recorder, std::size_t first) {
+  const bool over = recorder.fired_is_over();  // asked first: none comes between
+  const auto lines = recorder.fired_from(first, kFiredAtOnce);
   // The records are JSON already.
   std::string reply = R"({"ok":true,"records":[)";
   for (std::size_t i = 0; i < lines.size(); i++) {
     if (i != 0) reply += ',';
     reply += lines[i];
   }
-  return reply + R"(],"next":)" + std::to_string(first + lines.size()) + '}';
+  return reply + R"(],"next":)" + std::to_string(first + lines.size()) + R"(,"over":)" +
+         (over ? "true}" : "false}");
+}
+
+void fired(FileSystem& fs, const ordered_json& json, const ControlRequest& request) {
+  const std::int64_t from = number(json, "from", 0);
+  const auto first = from < 0 ? std::size_t{0} : static_cast<std::size_t>(from);
+  const auto wait = json.find("wait");
+  if (wait == json.end() || !wait->is_boolean() || !wait->get<bool>()) {
+    request.reply(fired(fs.recorder, first));
+    return;
+  }
+  request.linger();
+  const std::uint64_t waiter = fs.recorder.await_fired(
+      first,
+      [&recorder = fs.recorder, first, reply = request.reply] { reply(fired(recorder, first)); });
+  request.on_hangup([&recorder = fs.recorder, waiter] { recorder.forget_waiter(waiter); });
 }
 
 std::string arm(FileSystem& fs, const ordered_json& json) {
@@ -164,7 +181,7 @@ void ControlCommands::handle(const ControlRequest& request) {
   } else if (command == "statistics") {
     request.reply(statistics(fs_));
   } else if (command == "fired") {
-    request.reply(fired(fs_, number(json, "from", 0)));
+    fired(fs_, json, request);
   } else if (command == "arm") {
     request.reply(arm(fs_, json));
   } else if (command == "disarm") {

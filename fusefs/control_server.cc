@@ -8,8 +8,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <deque>
 #include <mutex>
@@ -19,7 +21,14 @@ namespace savegate::fusefs {
 
 namespace {
 
-constexpr std::size_t kLongestLine = std::size_t{64} << 20;  // bytes; a peer that sends more is cut
+constexpr std::size_t kOneTurn = std::size_t{1} << 20;  // bytes received before others are served
+constexpr std::chrono::milliseconds kLinger{1000};
+constexpr std::uint32_t kReceiving = EPOLLIN | EPOLLRDHUP;
+
+constexpr std::string_view kTooLong =
+    "{\"ok\":false,\"error\":\"the line is longer than 16 MiB\"}\n";
+constexpr std::string_view kNotYours =
+    "{\"ok\":false,\"error\":\"this mount belongs to another user\"}\n";
 
 Result<sockaddr_un> address_of(const std::string& path) {
   sockaddr_un address{};
@@ -41,21 +50,24 @@ bool anyone_listens(const sockaddr_un& address) {
 }
 
 struct Connection {
-  explicit Connection(int socket) : fd(socket) {
-    ucred peer{};
-    socklen_t length = sizeof peer;
-    if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0) pid = peer.pid;
-  }
+  Connection(int socket, pid_t process) : fd(socket), pid(process) {}
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection() { ::close(fd); }
 
   const int fd;
-  pid_t pid = 0;
+  const pid_t pid;
+  // The server thread's:
   std::string received;
+  std::size_t searched = 0;  // bytes of `received` that hold no end of line
+  bool half_closed = false;  // the peer sends no more, and may still read
+  std::uint32_t watched = kReceiving;
+  std::atomic<bool> lingers{false};
+
   std::mutex mutex;  // below it
   bool busy = false;
   bool gone = false;
+  std::string unsent;
   std::function<void()> hangup;
 };
 
@@ -95,26 +107,28 @@ struct ControlServer::Impl : std::enable_shared_from_this<Impl> {
 
   bool watch(int fd) const {
     epoll_event event{};
-    event.events = EPOLLIN | EPOLLRDHUP;
+    event.events = kReceiving;
     event.data.fd = fd;
     return ::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;
   }
 
+  void watch_for(Connection& connection, std::uint32_t events) const {
+    if (connection.watched == events) return;
+    connection.watched = events;
+    epoll_event event{};
+    event.events = events;
+    event.data.fd = connection.fd;
+    ::epoll_ctl(epoll, EPOLL_CTL_MOD, connection.fd, &event);
+  }
+
   void run() {
-    std::array<epoll_event, 64> events;
-    while (!ending) {
-      const int count = ::epoll_wait(epoll, events.data(), static_cast<int>(events.size()), -1);
-      for (int i = 0; i < count; i++) {
-        const int fd = events[static_cast<std::size_t>(i)].data.fd;
-        if (fd == wake) {
-          continue_answered();
-        } else if (fd == listener) {
-          accept_one();
-        } else if (auto found = connections.find(fd); found != connections.end()) {
-          const auto connection = found->second;  // outlives its removal
-          receive(connection);
-        }
-      }
+    while (!ending) serve(-1);
+    const auto deadline = std::chrono::steady_clock::now() + kLinger;
+    while (anyone_lingers()) {
+      const auto left =
+          std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+      if (left.count() <= 0) break;
+      serve(static_cast<int>(left.count()));
     }
     while (!connections.empty()) {
       const auto connection = connections.begin()->second;
@@ -122,45 +136,113 @@ struct ControlServer::Impl : std::enable_shared_from_this<Impl> {
     }
   }
 
+  bool anyone_lingers() const {
+    return std::any_of(connections.begin(), connections.end(),
+                       [](const auto& entry) { return entry.second->lingers.load(); });
+  }
+
+  void serve(int milliseconds) {
+    std::array<epoll_event, 64> events;
+    const int count =
+        ::epoll_wait(epoll, events.data(), static_cast<int>(events.size()), milliseconds);
+    for (int i = 0; i < count; i++) {
+      const epoll_event& event = events[static_cast<std::size_t>(i)];
+      const int fd = event.data.fd;
+      if (fd == wake) {
+        continue_answered();
+      } else if (fd == listener) {
+        accept_one();
+      } else if (auto found = connections.find(fd); found != connections.end()) {
+        const auto connection = found->second;  // outlives its removal
+        if ((event.events & (EPOLLHUP | EPOLLERR)) != 0) {
+          drop(connection);
+        } else if ((event.events & EPOLLOUT) != 0) {
+          advance(connection);
+        } else {
+          receive(connection);
+        }
+      }
+    }
+  }
+
   void accept_one() {
     const int fd = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) return;
-    auto connection = std::make_shared<Connection>(fd);
+    ucred peer{};
+    socklen_t length = sizeof peer;
+    const bool known = ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0;
+    if (!known || (peer.uid != ::geteuid() && peer.uid != 0)) {
+      ::send(fd, kNotYours.data(), kNotYours.size(), MSG_NOSIGNAL);
+      ::close(fd);
+      return;
+    }
+    auto connection = std::make_shared<Connection>(fd, peer.pid);
     if (watch(fd)) connections.emplace(fd, std::move(connection));
   }
 
   void receive(const std::shared_ptr<Connection>& connection) {
     std::array<char, 65536> part;
-    while (true) {
+    std::size_t turn = 0;
+    while (turn < kOneTurn) {
       const ssize_t got = ::recv(connection->fd, part.data(), part.size(), 0);
       if (got > 0) {
         connection->received.append(part.data(), static_cast<std::size_t>(got));
-        if (connection->received.size() <= kLongestLine) continue;
-      } else if (got < 0 && errno == EINTR) {
-        continue;
-      } else if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+        turn += static_cast<std::size_t>(got);
+      } else if (got == 0) {
+        connection->half_closed = true;
+        watch_for(*connection, 0);
         break;
+      } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        break;
+      } else if (errno != EINTR) {
+        drop(connection);
+        return;
       }
+    }
+    if (connection->received.size() > kLongestLine) {
+      ::send(connection->fd, kTooLong.data(), kTooLong.size(), MSG_NOSIGNAL);
       drop(connection);
       return;
     }
-    handle_next(connection);
+    advance(connection);
   }
 
-  void handle_next(const std::shared_ptr<Connection>& connection) {
-    const auto end = connection->received.find('\n');
-    if (end == std::string::npos) return;
+  // Sends what is left of the answer, then sees to the next line.
+  void advance(const std::shared_ptr<Connection>& connection) {
+    bool idle = false;
+    bool unsent = false;
     {
-      std::lock_guard lock(connection->mutex);
-      if (connection->busy || connection->gone) return;
+      const std::lock_guard lock(connection->mutex);
+      if (connection->gone) return;
+      send_some(*connection);
+      unsent = !connection->unsent.empty();
+      idle = !connection->busy && !unsent;
+    }
+    const std::uint32_t receiving = connection->half_closed ? 0 : kReceiving;
+    watch_for(*connection, receiving | (unsent ? std::uint32_t{EPOLLOUT} : 0));
+    if (!idle) return;
+    std::string& received = connection->received;
+    const auto end = received.find('\n', connection->searched);
+    connection->searched = end == std::string::npos ? received.size() : 0;
+    if (end != std::string::npos) {
+      std::string line = received.substr(0, end);
+      received.erase(0, end + 1);
+      handle(connection, std::move(line));
+    } else if (connection->half_closed) {
+      drop(connection);
+    }
+  }
+
+  void handle(const std::shared_ptr<Connection>& connection, std::string line) {
+    {
+      const std::lock_guard lock(connection->mutex);
       connection->busy = true;
     }
     ControlRequest request;
-    request.line = connection->received.substr(0, end);
-    connection->received.erase(0, end + 1);
+    request.line = std::move(line);
     request.peer = connection->pid;
-    request.reply = [self = shared_from_this(), connection](std::string line) {
-      self->answer(connection, std::move(line));
+    request.reply = [self = shared_from_this(), connection](std::string answer) {
+      self->answer(connection, std::move(answer));
     };
     request.gone = [connection] {
       const std::lock_guard lock(connection->mutex);
@@ -176,6 +258,7 @@ struct ControlServer::Impl : std::enable_shared_from_this<Impl> {
       lock.unlock();
       if (gone) what();
     };
+    request.linger = [connection] { connection->lingers = true; };
     handler(std::move(request));
   }
 
@@ -183,37 +266,29 @@ struct ControlServer::Impl : std::enable_shared_from_this<Impl> {
   void answer(const std::shared_ptr<Connection>& connection, std::string line) {
     line += '\n';
     {
-      std::lock_guard lock(connection->mutex);
+      const std::lock_guard lock(connection->mutex);
       connection->hangup = nullptr;
-      if (!connection->gone) send_all(connection->fd, line);
+      connection->unsent = std::move(line);
+      if (!connection->gone) send_some(*connection);
       connection->busy = false;
     }
     {
-      std::lock_guard lock(answered_mutex);
+      const std::lock_guard lock(answered_mutex);
       answered.push_back(connection);
     }
     wake_up();
   }
 
-  // A peer that does not read gets no more than its socket holds.
-  static void send_all(int fd, std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  // As much as the peer takes now. An error is one of a peer that is gone: epoll tells.
+  static void send_some(Connection& connection) {
+    std::string_view rest = connection.unsent;
+    while (!rest.empty()) {
+      const ssize_t sent = ::send(connection.fd, rest.data(), rest.size(), MSG_NOSIGNAL);
       if (sent < 0 && errno == EINTR) continue;
-      if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-        epoll_event ignored{};
-        const int writable = ::epoll_create1(EPOLL_CLOEXEC);
-        epoll_event event{};
-        event.events = EPOLLOUT;
-        ::epoll_ctl(writable, EPOLL_CTL_ADD, fd, &event);
-        const int ready = ::epoll_wait(writable, &ignored, 1, 1000);
-        ::close(writable);
-        if (ready > 0) continue;
-        ::shutdown(fd, SHUT_RDWR);
-      }
-      if (sent < 0) return;
-      bytes.remove_prefix(static_cast<std::size_t>(sent));
+      if (sent < 0) break;
+      rest.remove_prefix(static_cast<std::size_t>(sent));
     }
+    connection.unsent.erase(0, connection.unsent.size() - rest.size());
   }
 
   void continue_answered() {
@@ -222,16 +297,16 @@ struct ControlServer::Impl : std::enable_shared_from_this<Impl> {
     }
     std::deque<std::shared_ptr<Connection>> ready;
     {
-      std::lock_guard lock(answered_mutex);
+      const std::lock_guard lock(answered_mutex);
       ready.swap(answered);
     }
-    for (const auto& connection : ready) handle_next(connection);
+    for (const auto& connection : ready) advance(connection);
   }
 
   void drop(const std::shared_ptr<Connection>& connection) {
     std::function<void()> hangup;
     {
-      std::lock_guard lock(connection->mutex);
+      const std::lock_guard lock(connection->mutex);
       connection->gone = true;
       hangup = std::exchange(connection->hangup, nullptr);
     }

@@ -150,14 +150,14 @@ void drop_pages(fuse_session* session, FileSystem& fs, const Node& node, std::ui
 Result<void> run_daemon(const DaemonOptions& options) {
   SAVEGATE_TRY(const faults::Plan plan, load_plan(options.plan));
   SAVEGATE_TRY(faults::Layout layout, load_layout(options.layout));
-  SAVEGATE_TRY(auto recorder, Recorder::create(options.trace, options.fired));
   SAVEGATE_TRY(const int backing_fd, open_backing_directory(options.backing));
 
   sigset_t ending;
   sigemptyset(&ending);
   sigaddset(&ending, SIGTERM);
   sigaddset(&ending, SIGINT);
-  ::pthread_sigmask(SIG_BLOCK, &ending, nullptr);
+  ::pthread_sigmask(SIG_BLOCK, &ending, nullptr);  // before the first thread of ours
+  SAVEGATE_TRY(auto recorder, Recorder::create(options.trace, options.fired));
   ::signal(SIGPIPE, SIG_IGN);
   const Descriptor signals(::signalfd(-1, &ending, SFD_CLOEXEC));
   const Descriptor stop(::eventfd(0, EFD_CLOEXEC));
@@ -210,6 +210,7 @@ Result<void> run_daemon(const DaemonOptions& options) {
           "an operation was held for longer than --hold-limit allows: the mount was aborted",
           options.mount, ETIMEDOUT));
     }
+    recorder->no_more_fired();
     control->reset();
   } else {
     ended = fail(control.error());

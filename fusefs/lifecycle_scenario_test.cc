@@ -85,6 +85,21 @@ TEST_F(LifecycleTest, ADaemonThatIsKilledLeavesEnotconnAndASecondOneSaysTheWayOu
   EXPECT_EQ(WEXITSTATUS(second.wait()), 0);
 }
 
+TEST_F(LifecycleTest, AHeldCallerOfADaemonThatIsKilledGoesOn) {
+  mounted_.command(
+      R"({"cmd":"arm","plan":"[[rule]]\nmatch = { op = \"write\" }\naction = { hang = true }\n"})");
+  Child held = Child::fork([this] {
+    const int fd = ::open(mounted_.path("file").c_str(), O_WRONLY | O_CREAT, 0644);
+    if (::write(fd, "x", 1) != -1 || errno != ECONNABORTED) return 1;
+    return ::write(fd, "x", 1) == -1 && errno == ENOTCONN ? 0 : 2;
+  });
+  ASSERT_TRUE(mounted_.wait_held(1));
+  mounted_.daemon().kill(SIGKILL);
+  const auto status = held.wait_for(10'000);
+  ASSERT_TRUE(status) << "still held";
+  EXPECT_EQ(WEXITSTATUS(*status), 0);
+}
+
 TEST_F(LifecycleTest, AMissingBackingDirectoryIsAClearError) {
   Child daemon = Child::fork([this] {
     auto ended = run_daemon({.backing = mounted_.backing("nothing"),

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <ctime>
 
@@ -47,20 +48,59 @@ void Recorder::trace(faults::TraceRecord& record) {
 
 void Recorder::fired(const faults::FiredRecord& record) {
   std::string line = faults::to_json_line(record);
-  std::lock_guard lock(fired_mutex_);
-  fired_.push_back(line);
-  if (fired_fd_ < 0) return;
-  line += '\n';
-  ssize_t written = ::write(fired_fd_, line.data(), line.size());
-  if (written != static_cast<ssize_t>(line.size()) && fired_error_ == 0) {
-    fired_error_ = written < 0 ? errno : ENOSPC;
+  std::map<std::uint64_t, std::function<void()>> waiters;
+  {
+    const std::lock_guard lock(fired_mutex_);
+    fired_.push_back(line);
+    waiters.swap(waiters_);
+    if (fired_fd_ >= 0) {
+      line += '\n';
+      const ssize_t written = ::write(fired_fd_, line.data(), line.size());
+      if (written != static_cast<ssize_t>(line.size()) && fired_error_ == 0) {
+        fired_error_ = written < 0 ? errno : ENOSPC;
+      }
+    }
   }
+  for (const auto& [number, tell] : waiters) tell();
 }
 
-std::vector<std::string> Recorder::fired_from(std::size_t index) const {
-  std::lock_guard lock(fired_mutex_);
+std::uint64_t Recorder::await_fired(std::size_t count, std::function<void()> tell) {
+  {
+    const std::lock_guard lock(fired_mutex_);
+    if (fired_.size() <= count && !fired_over_) {
+      waiters_.emplace(++last_waiter_, std::move(tell));
+      return last_waiter_;
+    }
+  }
+  tell();
+  return 0;
+}
+
+void Recorder::forget_waiter(std::uint64_t number) {
+  const std::lock_guard lock(fired_mutex_);
+  waiters_.erase(number);
+}
+
+void Recorder::no_more_fired() {
+  std::map<std::uint64_t, std::function<void()>> waiters;
+  {
+    const std::lock_guard lock(fired_mutex_);
+    fired_over_ = true;
+    waiters.swap(waiters_);
+  }
+  for (const auto& [number, tell] : waiters) tell();
+}
+
+bool Recorder::fired_is_over() const {
+  const std::lock_guard lock(fired_mutex_);
+  return fired_over_;
+}
+
+std::vector<std::string> Recorder::fired_from(std::size_t index, std::size_t most) const {
+  const std::lock_guard lock(fired_mutex_);
   if (index >= fired_.size()) return {};
-  return {fired_.begin() + static_cast<std::ptrdiff_t>(index), fired_.end()};
+  const auto first = fired_.begin() + static_cast<std::ptrdiff_t>(index);
+  return {first, first + static_cast<std::ptrdiff_t>(std::min(most, fired_.size() - index))};
 }
 
 std::size_t Recorder::fired_count() const {

@@ -8,6 +8,8 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -41,8 +43,15 @@ class Recorder {
   std::uint64_t counted(faults::Op op) const {
     return counts_[static_cast<std::size_t>(op)].load(std::memory_order_relaxed);
   }
-  std::vector<std::string> fired_from(std::size_t index) const;  // JSON lines
+  // JSON lines, at most `most`.
+  std::vector<std::string> fired_from(std::size_t index, std::size_t most) const;
   std::size_t fired_count() const;
+  // Calls `tell` once, when more than `count` rules have fired or none will any more: perhaps at
+  // once, else from the thread that records. The number is for forget_waiter().
+  std::uint64_t await_fired(std::size_t count, std::function<void()> tell);
+  void forget_waiter(std::uint64_t number);
+  void no_more_fired();
+  bool fired_is_over() const;
   Result<void> flush();
 
  private:
@@ -58,6 +67,9 @@ class Recorder {
   std::string fired_path_;
   int fired_error_ = 0;
   std::vector<std::string> fired_;
+  bool fired_over_ = false;
+  std::uint64_t last_waiter_ = 0;
+  std::map<std::uint64_t, std::function<void()>> waiters_;
 };
 
 }  // namespace savegate::fusefs

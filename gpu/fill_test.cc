@@ -7,6 +7,10 @@
 #include <set>
 
 namespace savegate::gpu {
+
+// The name of a test's parameter in its output.
+static void PrintTo(Dtype dtype, std::ostream* stream) { *stream << dtype_name(dtype); }
+
 namespace {
 
 constexpr std::uint64_t kMany = 20000;

@@ -38,11 +38,8 @@ constexpr std::array<Word<Tamper::Kind>, 7> kTampers = {{
     {Tamper::Kind::kForeign, "foreign"},
 }};
 
-constexpr std::array<Word<faults::When>, 3> kWhens = {{
-    {faults::When::kBefore, "before"},
-    {faults::When::kMiddle, "middle"},
-    {faults::When::kAfter, "after"},
-}};
+constexpr std::array<faults::When, 3> kWhens = {faults::When::kBefore, faults::When::kMiddle,
+                                                faults::When::kAfter};
 
 template <class Enum, std::size_t N>
 std::string_view name_of(const std::array<Word<Enum>, N>& words, Enum value) {
@@ -136,6 +133,22 @@ Tamper read_tamper(TomlReader& table) {
   return tamper;
 }
 
+std::uint64_t read_bytes(TomlReader& table, std::string_view key) {
+  auto bytes = faults::parse_bytes(table.text(key));
+  if (bytes) return *bytes;
+  table.error_at(key, bytes.error().text);
+  return 0;
+}
+
+Limits read_limits(TomlReader& table) {
+  Limits limits;
+  if (table.has("open_files"))
+    limits.open_files = static_cast<std::uint64_t>(table.integer("open_files", 0, 1, 1 << 30));
+  if (table.has("file_size")) limits.file_size = read_bytes(table, "file_size");
+  if (!limits.any()) table.error_at("", "limits are open_files and file_size");
+  return limits;
+}
+
 LifeSpec read_life(TomlReader& table, std::uint64_t seed) {
   LifeSpec life;
   life.until = table.required_string("until");
@@ -144,11 +157,23 @@ LifeSpec read_life(TomlReader& table, std::uint64_t seed) {
   life.plan = faults::read_plan(table, "rules", "budgets");
   life.plan.seed = seed;
   for (auto& [name, value] : table.string_map("env")) life.env[name] = value;
+  if (auto limits = table.table("limits")) life.limits = read_limits(*limits);
   life.change = table.string("change");
   for (TomlReader& tamper : table.tables("tamper")) life.tamper.push_back(read_tamper(tamper));
   if (auto expect = table.table("expect")) life.expect = read_expect(*expect);
   life.no_progress_ns = read_duration(table, "no_progress", life.no_progress_ns);
   return life;
+}
+
+void read_moment(TomlReader& table, const std::string& name, std::vector<faults::When>& moments) {
+  std::vector<std::string> names;
+  for (const faults::When when : kWhens) {
+    names.emplace_back(faults::when_name(when));
+    if (names.back() != name) continue;
+    moments.push_back(when);
+    return;
+  }
+  table.error_at("when", "unknown moment `" + name + "`" + faults::did_you_mean(name, names));
 }
 
 Generator read_generator(TomlReader& table) {
@@ -159,17 +184,7 @@ Generator read_generator(TomlReader& table) {
   generator.life = static_cast<int>(table.integer("life", 1, 1, 1000));
   for (std::int64_t rank : table.integers("ranks"))
     generator.ranks.push_back(static_cast<int>(rank));
-  for (const std::string& name : table.strings("when")) {
-    bool known = false;
-    for (const auto& word : kWhens)
-      if (word.name == name) {
-        generator.when.push_back(word.value);
-        known = true;
-      }
-    if (!known)
-      table.error_at(
-          "when", "unknown moment `" + name + "`" + faults::did_you_mean(name, names_of(kWhens)));
-  }
+  for (const std::string& name : table.strings("when")) read_moment(table, name, generator.when);
   if (auto action = table.table("action"))
     generator.action = faults::read_action(*action);
   else

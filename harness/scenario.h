@@ -49,10 +49,19 @@ struct Tamper {
 std::string_view tamper_name(Tamper::Kind kind);  // "truncate"
 std::optional<Tamper::Kind> tamper_from_name(std::string_view name);
 
+// Limits of each rank's process (setrlimit); what is not given stays as it is. A write beyond
+// `file_size` fails with EFBIG and sends SIGXFSZ, as Linux does.
+struct Limits {
+  std::optional<std::uint64_t> open_files;
+  std::optional<std::uint64_t> file_size;  // bytes
+  bool any() const { return open_files || file_size; }
+};
+
 struct LifeSpec {
   std::string until;                       // "save 2"
   faults::Plan plan;                       // rules and budgets of this life
   std::map<std::string, std::string> env;  // added to the ranks' environment
+  Limits limits;
   std::string change;  // "data": what the subject is told to have changed (Subject::changes)
   std::vector<Tamper> tamper;  // done before the launch
   Expect expect;

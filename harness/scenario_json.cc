@@ -47,12 +47,27 @@ Tamper tamper_from(const json& object) {
   return tamper;
 }
 
+json to_json(const Limits& limits) {
+  json object = json::object();
+  if (limits.open_files) object["open_files"] = *limits.open_files;
+  if (limits.file_size) object["file_size"] = *limits.file_size;
+  return object;
+}
+
+Limits limits_from(const json& object) {
+  Limits limits;
+  if (object.contains("open_files")) limits.open_files = object["open_files"].get<std::uint64_t>();
+  if (object.contains("file_size")) limits.file_size = object["file_size"].get<std::uint64_t>();
+  return limits;
+}
+
 json to_json(const LifeSpec& life) {
   json tampers = json::array();
   for (const Tamper& tamper : life.tamper) tampers.push_back(to_json(tamper));
   return {{"until", life.until},
           {"plan", faults::print_plan(life.plan)},
           {"env", life.env},
+          {"limits", to_json(life.limits)},
           {"change", life.change},
           {"tamper", tampers},
           {"no_progress_ns", life.no_progress_ns},
@@ -69,6 +84,7 @@ Result<LifeSpec> life_from(const json& object) {
   SAVEGATE_TRY(life.plan,
                faults::parse_plan(object.at("plan").get<std::string>(), "scenario.json plan"));
   life.env = object.at("env").get<std::map<std::string, std::string>>();
+  if (object.contains("limits")) life.limits = limits_from(object["limits"]);
   life.change = object.value("change", "");
   for (const json& tamper : object.at("tamper")) life.tamper.push_back(tamper_from(tamper));
   life.no_progress_ns = object.at("no_progress_ns");

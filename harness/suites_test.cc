@@ -82,6 +82,18 @@ TEST(SuitesTest, AScenarioIsReadInFull) {
   EXPECT_EQ(life.expect.resumed, (std::vector<std::string>{"save 1", "none"}));
 }
 
+TEST(SuitesTest, LimitsAreReadAndComeBackFromTheirStoredForm) {
+  const auto suite = parse_suite(
+      "name = 's'\nsummary = 's'\n[[scenario]]\nname = 'a'\nsummary = 'a'\n[[scenario.life]]\n"
+      "until = 'save 1'\nlimits = { open_files = 64, file_size = '1MiB' }\n",
+      "mine.toml");
+  ASSERT_TRUE(suite) << suite.error().to_string();
+  const auto back = scenario_from_json(print_scenario(suite->scenarios.at(0)));
+  ASSERT_TRUE(back) << back.error().to_string();
+  EXPECT_EQ(back->lives.at(0).limits.open_files, 64U);
+  EXPECT_EQ(back->lives.at(0).limits.file_size, std::uint64_t{1} << 20);
+}
+
 TEST(SuitesTest, AScenarioComesBackFromItsStoredForm) {
   auto suite = parse_suite(kGood, "mine.toml");
   ASSERT_TRUE(suite);

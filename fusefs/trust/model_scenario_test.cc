@@ -1,5 +1,5 @@
-// A mount without a fault is the directory below it: a seeded random mix of a million operations on
-// both, where every return value, errno and byte must agree.
+// A mount without a fault is the directory below it, whatever file system that is on: a seeded
+// random mix of a million operations on both, where every return value, errno and byte must agree.
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -14,11 +14,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "fusefs/trust/backing_disk.h"
+#include "fusefs/trust/fsx.h"
 #include "fusefs/trust/mounted_daemon.h"
 
 namespace savegate::fusefs {
@@ -337,40 +340,101 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-// Where the mount shows the plain directory, whatever is armed beside it.
-void agree(const std::string& plan, const std::vector<std::string>& arguments,
-           std::uint64_t steps) {
-  // In memory: a million operations hold thousands of fsyncs.
-  MountedDaemon daemon(plan, arguments, access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "");
-  if (!daemon.available()) GTEST_SKIP() << daemon.why_not();
+// Armed on every file, and never fires.
+constexpr const char* kNever =
+    "[[rule]]\n"
+    "match = { op = [\"data\", \"metadata\", \"sync\", \"query\"], nth = 1000000000 }\n"
+    "action = { errno = \"EIO\" }\n";
+
+// Unarmed, the kernel reads and writes by itself where it can; kDaemon is unarmed without that.
+enum class Way : std::uint8_t { kUnarmed, kDaemon, kArmed };
+
+struct Configuration {
+  const char* disk;
+  Way way;
+  std::uint64_t steps;  // in the CI
+};
+
+// The name of a test's parameter in its output.
+std::string name_of(const Configuration& configuration) {
+  const char* way = configuration.way == Way::kArmed    ? "armed"
+                    : configuration.way == Way::kDaemon ? "daemon"
+                                                        : "unarmed";
+  return fmt::format("{}_{}", configuration.disk, way);
+}
+void PrintTo(const Configuration& configuration, std::ostream* stream) {
+  *stream << name_of(configuration);
+}
+
+// A million operations where they cost least, and enough everywhere else to meet each of them
+// often.
+constexpr std::uint64_t kSteps = 1'000'000;
+const std::array<Configuration, 11> kConfigurations = {{
+    {"tmpfs", Way::kUnarmed, kSteps},
+    {"tmpfs", Way::kDaemon, kSteps / 20},
+    {"tmpfs", Way::kArmed, kSteps / 20},
+    {"ext4", Way::kUnarmed, kSteps / 100},
+    {"ext4", Way::kArmed, kSteps / 100},
+    {"xfs", Way::kUnarmed, kSteps / 100},
+    {"xfs", Way::kArmed, kSteps / 100},
+    {"btrfs", Way::kUnarmed, kSteps / 200},
+    {"btrfs", Way::kArmed, kSteps / 200},
+    {"overlay", Way::kUnarmed, kSteps / 100},
+    {"overlay", Way::kArmed, kSteps / 100},
+}};
+
+class EveryDisk : public testing::TestWithParam<Configuration> {
+ protected:
+  EveryDisk() : disk_(GetParam().disk) {
+    if (!disk_.available()) return;
+    std::vector<std::string> arguments;
+    if (GetParam().way == Way::kDaemon) arguments.emplace_back("--no-passthrough");
+    daemon_.emplace(GetParam().way == Way::kArmed ? kNever : "", std::move(arguments),
+                    disk_.folder());
+  }
+  void SetUp() override {
+    if (!disk_.available()) GTEST_SKIP() << disk_.why_not();
+    if (!daemon_->available()) GTEST_SKIP() << daemon_->why_not();
+  }
+  std::uint64_t seed() const { return from_environment("SAVEGATE_MODEL_SEED", 1); }
+  std::uint64_t steps() const { return from_environment("SAVEGATE_MODEL_STEPS", GetParam().steps); }
+
+  BackingDisk disk_;
+  std::optional<MountedDaemon> daemon_;
+};
+
+void agree(const MountedDaemon& daemon, std::uint64_t seed, std::uint64_t steps) {
   for (const std::string& root : {daemon.mount(), daemon.scratch()}) {
     ASSERT_EQ(mkdir((root + "/a").c_str(), 0755), 0) << root;
     ASSERT_EQ(mkdir((root + "/b").c_str(), 0755), 0) << root;
     ASSERT_EQ(mkdir((root + "/a/c").c_str(), 0755), 0) << root;
   }
-  const std::uint64_t seed = from_environment("SAVEGATE_MODEL_SEED", 1);
   Mirror mirror(daemon.mount(), daemon.scratch(), seed);
   for (std::uint64_t i = 0; i < steps; ++i)
     ASSERT_TRUE(mirror.step()) << "seed " << seed << ", operation " << i << "\n"
                                << mirror.history();
 }
 
-TEST(ModelTest, AMillionRandomOperationsAgreeWithThePlainDirectory) {
-  agree("", {}, from_environment("SAVEGATE_MODEL_STEPS", 1'000'000));
+TEST_P(EveryDisk, RandomOperationsAgreeWithThePlainDirectory) { agree(*daemon_, seed(), steps()); }
+
+TEST_P(EveryDisk, AFileHoldsWhatWasWrittenMappedCutAndPunched) {
+  Fsx fsx(daemon_->mount() + "/file", daemon_->backing() + "/file", seed());
+  for (std::uint64_t i = 0; i < steps() / 10; ++i) ASSERT_EQ(fsx.step(), "") << "seed " << seed();
+  EXPECT_GT(fsx.mapped_stores(), steps() / 200) << "no mapping";
+  RecordProperty("direct_io", fsx.has_direct() ? "yes" : "no");
 }
 
-// Unlike above, where the kernel does so itself, the daemon reads and writes.
-TEST(ModelTest, TheDaemonAloneAgreesWithThePlainDirectory) {
-  agree("", {"--no-passthrough"}, from_environment("SAVEGATE_MODEL_STEPS", 1'000'000) / 10);
-}
+INSTANTIATE_TEST_SUITE_P(ModelTest, EveryDisk, testing::ValuesIn(kConfigurations),
+                         [](const auto& each) { return name_of(each.param); });
 
-TEST(ModelTest, ARuleThatNeverFiresAndATraceChangeNothing) {
+TEST(ModelTest, ATraceChangesNothing) {
   const std::string trace = fmt::format("{}model-trace-{}", testing::TempDir(), getpid());
-  agree(
-      "[[rule]]\n"
-      "match = { op = [\"data\", \"metadata\", \"sync\", \"query\"], nth = 1000000000 }\n"
-      "action = { errno = \"EIO\" }\n",
-      {"--trace", trace}, from_environment("SAVEGATE_MODEL_STEPS", 1'000'000) / 10);
+  // In memory: thousands of operations hold hundreds of fsyncs.
+  const MountedDaemon daemon(kNever, {"--trace", trace},
+                             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "");
+  if (!daemon.available()) GTEST_SKIP() << daemon.why_not();
+  agree(daemon, from_environment("SAVEGATE_MODEL_SEED", 1),
+        from_environment("SAVEGATE_MODEL_STEPS", kSteps / 50));
   unlink(trace.c_str());
 }
 

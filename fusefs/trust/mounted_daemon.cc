@@ -19,7 +19,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Once a process: what is mounted from now on is seen by it and its children alone.
+std::string program_path() {
+  return fs::read_symlink("/proc/self/exe").parent_path().string() + "/savegate-fs";
+}
+
+}  // namespace
+
 std::string enter_private_mounts() {
   static const std::string problem = [] {
     if (access("/dev/fuse", R_OK | W_OK) != 0) return "/dev/fuse: " + errno_name(errno);
@@ -31,12 +36,6 @@ std::string enter_private_mounts() {
   }();
   return problem;
 }
-
-std::string program_path() {
-  return fs::read_symlink("/proc/self/exe").parent_path().string() + "/savegate-fs";
-}
-
-}  // namespace
 
 MountedDaemon::MountedDaemon(const std::string& plan_toml, std::vector<std::string> more_arguments,
                              const std::string& base)

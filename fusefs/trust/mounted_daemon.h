@@ -13,6 +13,10 @@
 
 namespace savegate::fusefs {
 
+// Why this machine cannot mount, "" if it can: what is mounted from now on is seen by this process
+// and its children alone.
+std::string enter_private_mounts();
+
 class MountedDaemon {
  public:
   explicit MountedDaemon(

@@ -43,19 +43,18 @@ testing::AssertionResult succeeds(const std::string& command) {
                                      << ran.output.substr(from);
 }
 
+bool installed(const std::string& program) { return run("command -v " + program).status == 0; }
+
 class RealProgramsTest : public testing::Test {
  protected:
   void SetUp() override {
     if (!daemon_.available()) GTEST_SKIP() << daemon_.why_not();
   }
-  void need(const std::string& program) {
-    if (run("command -v " + program).status != 0) GTEST_SKIP() << program << " is not installed";
-  }
   MountedDaemon daemon_;
 };
 
 TEST_F(RealProgramsTest, GitClonesAndFindsNoFault) {
-  need("git");
+  if (!installed("git")) GTEST_SKIP() << "git is not installed";
   const std::string mount = daemon_.mount();
   EXPECT_TRUE(
       succeeds(fmt::format("git clone -q --no-hardlinks {} {}/clone", SAVEGATE_SOURCE_DIR, mount)));
@@ -76,7 +75,7 @@ TEST_F(RealProgramsTest, TarUnpacksTheSameTree) {
 }
 
 TEST_F(RealProgramsTest, SqliteKeepsItsIntegrityUnderLoad) {
-  need("sqlite3");
+  if (!installed("sqlite3")) GTEST_SKIP() << "sqlite3 is not installed";
   const std::string base = daemon_.mount() + "/data.db";
   EXPECT_TRUE(
       succeeds(fmt::format("sqlite3 {} 'create table t(id integer primary key, v text);'", base)));
@@ -97,7 +96,7 @@ TEST_F(RealProgramsTest, SqliteKeepsItsIntegrityUnderLoad) {
 class FioTest : public RealProgramsTest, public testing::WithParamInterface<const char*> {};
 
 TEST_P(FioTest, VerifiesWhatItWrote) {
-  need("fio");
+  if (!installed("fio")) GTEST_SKIP() << "fio is not installed";
   // O_DIRECT where the engine does asynchronous I/O for it alone.
   const bool direct = std::string(GetParam()) == "libaio" || std::string(GetParam()) == "io_uring";
   EXPECT_TRUE(succeeds(fmt::format(

@@ -8,6 +8,13 @@
 
 namespace savegate::cli {
 
+// What `savegate ctl MOUNT` is told.
+struct CtlRequest {
+  std::vector<std::string> words;
+  bool defer = false;   // arm: on later opens, where files that are open already would not see it
+  bool follow = false;  // fired: go on until the mount ends
+};
+
 int run_command(const std::vector<std::string>& names, const Options& options);
 int judge_command(const std::string& run_directory);
 int list_command(const std::string& what);
@@ -20,13 +27,9 @@ struct MountWords {
   bool background = false;
 };
 int mount_command(const MountWords& words);
-int ctl_command(const std::string& mount_or_socket, const std::vector<std::string>& words,
-                bool defer);
+int ctl_command(const std::string& mount_or_socket, const CtlRequest& request);
 int doctor_command(const std::string& store);
 int selftest_command(const std::string& controls, const std::vector<std::string>& names,
                      const Options& options);
-
-// Where `savegate mount` listens and `savegate ctl MOUNT` calls: private to the user.
-std::string default_control_socket(const std::string& mount_point);
 
 }  // namespace savegate::cli

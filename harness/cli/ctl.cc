@@ -3,6 +3,8 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <charconv>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -11,6 +13,7 @@
 #include "faults/toml.h"
 #include "fusefs/control.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/control_socket.h"
 #include "harness/run/files.h"
 
 namespace savegate::cli {
@@ -43,17 +46,16 @@ Result<json> request_for(const std::vector<std::string>& words) {
     return request;
   }
   if (command == "fired") {
-    SAVEGATE_CHECK(takes(0, 0, "fired"));
-    return json{{"cmd", command}, {"from", 0}};
+    SAVEGATE_CHECK(takes(0, 0, "fired [--follow]"));
+    return json{{"cmd", command}};
   }
   if (command == "mark") {
     SAVEGATE_CHECK(takes(3, 3, "mark RANK enter|leave|point NAME"));
     int rank = 0;
-    try {
-      rank = std::stoi(words[1]);
-    } catch (const std::exception&) {
+    const char* end = words[1].data() + words[1].size();
+    const auto read = std::from_chars(words[1].data(), end, rank);
+    if (read.ec != std::errc() || read.ptr != end)
       return fail(invalid("`" + words[1] + "` is no rank"));
-    }
     return json{{"cmd", command}, {"rank", rank}, {"kind", words[2]}, {"name", words[3]}};
   }
   return fail(invalid("unknown word `" + command + "`" +
@@ -86,28 +88,66 @@ Result<void> wait_until_unmounted(const std::string& mount_point) {
   return fail(unavailable("still mounted 10 s after it was told to stop; try umount -l", path));
 }
 
-Result<void> call(const std::string& mount_or_socket, const std::vector<std::string>& words,
-                  bool defer) {
-  SAVEGATE_TRY(json request, request_for(words));
-  if (defer && words.front() != "arm") return fail(invalid("--defer belongs to `arm`"));
-  if (defer) request["defer"] = true;
+// What a refusal says, without the protocol's wrapping.
+Status refusal(Status status) {
+  const json answer = json::parse(status.text, nullptr, false);
+  if (answer.is_object() && answer.contains("error") && answer["error"].is_string())
+    status.text = answer["error"].get<std::string>();
+  return status;
+}
+
+Result<json> ask(fusefs::ControlClient& client, const json& request) {
+  auto reply = client.call(request.dump());
+  if (!reply) return fail(refusal(reply.error()));
+  json answer = json::parse(*reply, nullptr, false);
+  if (answer.is_discarded()) return fail(internal_error("the reply is no JSON: " + *reply));
+  return answer;
+}
+
+// Ctrl-C ends a follower between two records, never within one.
+void print_records(const json& records, const sigset_t& interrupts) {
+  sigset_t before;
+  sigprocmask(SIG_BLOCK, &interrupts, &before);
+  for (const json& record : records) fmt::print("{}\n", record.dump());
+  std::fflush(stdout);
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+}
+
+Result<void> show_fired(fusefs::ControlClient& client, bool follow) {
+  sigset_t interrupts;
+  sigemptyset(&interrupts);
+  for (int signal : {SIGINT, SIGTERM}) sigaddset(&interrupts, signal);
+  json request = {{"cmd", "fired"}, {"from", 0}, {"wait", follow}};
+  for (;;) {
+    SAVEGATE_TRY(const json answer, ask(client, request));
+    print_records(answer["records"], interrupts);
+    if (answer["records"].empty() && (!follow || answer["over"])) return {};
+    request["from"] = answer["next"];
+  }
+}
+
+Result<void> call(const std::string& mount_or_socket, const CtlRequest& asked) {
+  const std::string& command = asked.words.front();
+  SAVEGATE_TRY(json request, request_for(asked.words));
+  if (asked.follow && command != "fired") return fail(invalid("--follow belongs to `fired`"));
+  if (asked.defer && command != "arm") return fail(invalid("--defer belongs to `arm`"));
+  if (asked.defer) request["defer"] = true;
   std::error_code ignored;
   const bool is_socket = std::filesystem::is_socket(mount_or_socket, ignored);
-  const std::string socket = is_socket ? mount_or_socket : default_control_socket(mount_or_socket);
+  std::string socket = mount_or_socket;
+  if (!is_socket) {
+    socket = default_control_socket(mount_or_socket);
+    SAVEGATE_CHECK(check_private(std::filesystem::path(socket).parent_path()));
+  }
   auto client = fusefs::ControlClient::connect(socket);
   if (!client)
     return fail(unavailable("nothing answers for " + mount_or_socket +
                                 "; is it mounted by `savegate mount`? (" +
                                 client.error().to_string() + ")",
                             socket, client.error().error));
-  SAVEGATE_TRY(std::string reply, client->call(request.dump()));
-  json answer = json::parse(reply, nullptr, false);
-  if (answer.is_discarded()) return fail(internal_error("the reply is no JSON: " + reply));
-  if (words.front() == "fired") {
-    for (const json& record : answer["records"]) fmt::print("{}\n", record.dump());
-    return {};
-  }
-  if (words.front() == "stop" && !is_socket) return wait_until_unmounted(mount_or_socket);
+  if (command == "fired") return show_fired(*client, asked.follow);
+  SAVEGATE_TRY(json answer, ask(*client, request));
+  if (command == "stop" && !is_socket) return wait_until_unmounted(mount_or_socket);
   answer.erase("ok");
   if (!answer.empty()) fmt::print("{}\n", answer.dump(2));
   return {};
@@ -115,9 +155,8 @@ Result<void> call(const std::string& mount_or_socket, const std::vector<std::str
 
 }  // namespace
 
-int ctl_command(const std::string& mount_or_socket, const std::vector<std::string>& words,
-                bool defer) {
-  auto called = call(mount_or_socket, words, defer);
+int ctl_command(const std::string& mount_or_socket, const CtlRequest& request) {
+  auto called = call(mount_or_socket, request);
   return called ? kPassed : report_error(called.error());
 }
 

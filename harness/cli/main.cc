@@ -85,18 +85,22 @@ int main_checked(int argc, char** argv) {
   mount->callback([&] { chosen = [&] { return mount_command(mounting); }; });
 
   std::string target;
-  std::vector<std::string> words;
-  bool defer = false;
+  CtlRequest request;
   CLI::App* ctl = app.add_subcommand("ctl", "talk to a mounted faulty file system");
   ctl->add_option("mount", target, "mount point or control socket")->required();
-  ctl->add_option("words", words,
+  ctl->add_option("words", request.words,
                   "status | statistics | arm PLAN.toml | disarm | release [RULE] | fired | "
                   "mark RANK KIND NAME | stop")
       ->required();
-  ctl->add_flag("--defer", defer,
+  ctl->add_flag("--defer", request.defer,
                 "arm: rules that files which are open already would not see act on later opens");
-  ctl->footer("Example:\n  savegate ctl /mnt/faulty arm full-disk.toml");
-  ctl->callback([&] { chosen = [&] { return ctl_command(target, words, defer); }; });
+  ctl->add_flag("--follow", request.follow,
+                "fired: print records as rules fire, until the mount ends");
+  ctl->footer(
+      "Examples:\n"
+      "  savegate ctl /mnt/faulty arm full-disk.toml\n"
+      "  savegate ctl /mnt/faulty fired --follow");
+  ctl->callback([&] { chosen = [&] { return ctl_command(target, request); }; });
 
   CLI::App* doctor =
       app.add_subcommand("doctor", "say for each thing savegate needs whether it is there");

@@ -14,6 +14,7 @@
 #include "faults/presets.h"
 #include "harness/cli/catalog.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/control_socket.h"
 #include "harness/run/files.h"
 
 namespace savegate::cli {
@@ -42,12 +43,10 @@ Result<Mounting> prepare(const MountWords& asked) {
   }
   const std::string socket =
       asked.control.empty() ? default_control_socket(asked.mount_point) : asked.control;
-  std::error_code error;
-  const fs::path folder = fs::absolute(socket).parent_path();
-  if (!fs::exists(folder)) {
-    fs::create_directories(folder, error);
-    if (!error) fs::permissions(folder, fs::perms::owner_all, error);
-    if (error) return fail(system_error("mkdir", folder.string(), error.value()));
+  // A folder that the user names may be anybody's: the socket itself answers its owner alone.
+  if (const fs::path folder = fs::absolute(socket).parent_path();
+      asked.control.empty() || !fs::exists(folder)) {
+    SAVEGATE_CHECK(make_private(folder.string()));
   }
   if (!asked.preset.empty()) {
     plan = socket + ".toml";
@@ -174,16 +173,6 @@ Result<int> in_background(Mounting& mounting) {
 }
 
 }  // namespace
-
-std::string default_control_socket(const std::string& mount_point) {
-  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  const std::string folder = runtime != nullptr && *runtime != '\0'
-                                 ? std::string(runtime) + "/savegate"
-                                 : fmt::format("/tmp/savegate-{}", getuid());
-  std::error_code ignored;
-  const std::string absolute = fs::absolute(mount_point, ignored).lexically_normal().string();
-  return fmt::format("{}/mount-{:016x}.sock", folder, std::hash<std::string>{}(absolute));
-}
 
 int mount_command(const MountWords& words) {
   auto mounting = prepare(words);

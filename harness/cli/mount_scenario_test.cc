@@ -33,6 +33,11 @@ class MountTest : public testing::Test {
     std::ofstream(path) << text;
     return path;
   }
+  std::string no_links() {
+    return write("plan.toml",
+                 "[[rule]]\nname = \"no links\"\nmatch = { op = \"symlink\" }\n"
+                 "action = { errno = \"EPERM\" }\n");
+  }
   bool is_mounted() const {
     std::ifstream mounts("/proc/self/mounts");
     for (std::string line; std::getline(mounts, line);)
@@ -85,6 +90,67 @@ TEST_F(MountTest, AnUnknownPresetIsNamedAndNothingIsMounted) {
   const Ran ran = mount_in_background("--preset full-dsk");
   EXPECT_EQ(ran.status, 2);
   EXPECT_THAT(ran.output, HasSubstr("did you mean `full-disk`?"));
+  EXPECT_FALSE(is_mounted());
+}
+
+// What is printed last is what fired last, however soon the mount ended after it.
+TEST_F(MountTest, FollowPrintsRecordsUntilTheMountEnds) {
+  const std::string plan = no_links();
+  ASSERT_EQ(mount_in_background("--plan " + plan).status, 0);
+  const std::string lines = savegate_.folder() + "/followed";
+  const std::string fire = "ln -s a " + mount() + "/link; ";
+  const std::string ctl = savegate_.bin() + "/savegate ctl " + mount();
+  const Ran followed = savegate_.shell(
+      fire + ctl + " fired --follow > " + lines + " & follower=$!; while [ ! -s " + lines +
+      " ]; do :; done; " + fire + fire + fire + fire + ctl + " stop; wait $follower");
+  EXPECT_EQ(followed.status, 0) << followed.output;
+  EXPECT_EQ(savegate_.shell("grep -c 'no links' " + lines).output, "5\n");
+  wait_until_unmounted();
+}
+
+TEST_F(MountTest, CtrlCEndsAFollowerBetweenTwoRecords) {
+  const std::string plan = no_links();
+  ASSERT_EQ(mount_in_background("--plan " + plan).status, 0);
+  const std::string pipe = savegate_.folder() + "/pipe";
+  // A shell lets what it starts in the background ignore Ctrl-C.
+  const Ran followed =
+      savegate_.shell("ln -s a " + mount() + "/link; mkfifo " + pipe +
+                      "; env --default-signal=INT " + savegate_.bin() + "/savegate ctl " + mount() +
+                      " fired --follow > " + pipe + " & follower=$!; read line < " + pipe +
+                      "; kill -INT $follower; wait $follower; echo \"status $?: $line\"");
+  EXPECT_THAT(followed.output, HasSubstr("status 130: {"));
+  EXPECT_EQ(savegate_.run("ctl " + mount() + " status").status, 0);
+  EXPECT_EQ(savegate_.run("ctl " + mount() + " stop").status, 0);
+  wait_until_unmounted();
+}
+
+TEST_F(MountTest, TwoMountsHaveTheirOwnPlans) {
+  const std::string plan = no_links();
+  const std::string other = savegate_.folder() + "/other";
+  fs::create_directory(other);
+  ASSERT_EQ(mount_in_background("--plan " + plan).status, 0);
+  ASSERT_EQ(savegate_.run("mount " + backing() + " " + other + " --background").status, 0);
+  EXPECT_NE(savegate_.shell("ln -s a " + mount() + "/link").status, 0);
+  EXPECT_EQ(savegate_.shell("ln -s a " + other + "/link").status, 0);
+  EXPECT_THAT(savegate_.run("ctl " + mount() + " fired").output, HasSubstr("no links"));
+  EXPECT_EQ(savegate_.run("ctl " + other + " fired").output, "");
+  EXPECT_EQ(savegate_.run("ctl " + other + " stop").status, 0);
+  EXPECT_TRUE(is_mounted());
+  EXPECT_EQ(savegate_.run("ctl " + mount() + " stop").status, 0);
+  wait_until_unmounted();
+}
+
+TEST_F(MountTest, AFolderOfSocketsThatOthersCouldWriteIsRefused) {
+  const std::string runtime = savegate_.folder() + "/runtime";
+  fs::create_directories(runtime + "/savegate");
+  fs::permissions(runtime + "/savegate", fs::perms::all);
+  for (const std::string& command :
+       {"mount " + backing() + " " + mount() + " --background", "ctl " + mount() + " status"}) {
+    const Ran ran = savegate_.shell("XDG_RUNTIME_DIR=" + runtime + " " + savegate_.bin() +
+                                    "/savegate " + command);
+    EXPECT_EQ(ran.status, 3) << ran.output;
+    EXPECT_THAT(ran.output, HasSubstr("mode 0700"));
+  }
   EXPECT_FALSE(is_mounted());
 }
 

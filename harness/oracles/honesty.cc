@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <set>
 
 #include "harness/oracles/protocol.h"
@@ -47,6 +48,34 @@ void check_rules(const Life& life, Lines& lines) {
   }
 }
 
+bool names(const Event& event, std::string_view errno_name) {
+  return event.error && (event.error->errno_name == errno_name ||
+                         event.error->text.find(errno_name) != std::string::npos);
+}
+
+// The kernel refuses what is beyond a limit before the file system hears of it: that a limit acted
+// is known from the ranks alone.
+void check_limits(const Life& life, Lines& lines) {
+  const auto met = [&](std::string_view errno_name) {
+    return std::any_of(life.events.begin(), life.events.end(), [&](const EventLog& log) {
+      return std::any_of(log.events.begin(), log.events.end(),
+                         [&](const Event& event) { return names(event, errno_name); });
+    });
+  };
+  const bool ended_by_size =
+      std::any_of(life.record.ranks.begin(), life.record.ranks.end(),
+                  [](const RankProcess& rank) { return rank.signal == SIGXFSZ; });
+  if (life.spec.limits.open_files && !met("EMFILE")) {
+    lines.push_back(fmt::format("life {}: the limit of {} open files was never met (no EMFILE)",
+                                life.record.number, *life.spec.limits.open_files));
+  }
+  if (life.spec.limits.file_size && !ended_by_size && !met("EFBIG")) {
+    lines.push_back(
+        fmt::format("life {}: the limit of {} bytes a file was never met (no EFBIG, no SIGXFSZ)",
+                    life.record.number, *life.spec.limits.file_size));
+  }
+}
+
 void check_life(const Life& life, Lines& lines) {
   if (life.record.ranks.empty()) {
     lines.push_back(fmt::format("life {} had no rank", life.record.number));
@@ -65,6 +94,7 @@ void check_life(const Life& life, Lines& lines) {
     }
   }
   check_rules(life, lines);
+  check_limits(life, lines);
 }
 
 bool all_restores_refused_or_killed(const Evidence& evidence) {

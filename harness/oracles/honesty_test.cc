@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <csignal>
 #include <functional>
 
 #include "harness/oracles/evidence_builder.h"
@@ -37,6 +38,29 @@ TEST(ExecutedFaultsTest, ARuleThatIsNotRequiredMayStaySilent) {
   job.at(0).spec.plan.rules.push_back(rule);
   job.at(0).record.rules.push_back({.life = 1, .rule = "perhaps", .required = false, .hits = 0});
   EXPECT_EQ(executed_faults(job.evidence).outcome, Outcome::kPass);
+}
+
+TEST(ExecutedFaultsTest, ALimitThatNobodyMetIsInvalid) {
+  JobBuilder job = sound_job();
+  job.at(0).spec.limits.file_size = 4096;
+  const auto verdict = executed_faults(job.evidence);
+  EXPECT_EQ(verdict.outcome, Outcome::kInvalid);
+  EXPECT_THAT(verdict.summary, HasSubstr("never met"));
+}
+
+TEST(ExecutedFaultsTest, ALimitIsMetByItsErrorOrItsSignal) {
+  JobBuilder job = sound_job();
+  job.at(0).spec.limits.file_size = 4096;
+  Event failed = job.at(0).events[0].events.front();
+  failed.error = EventError{};
+  failed.error->errno_name = "EFBIG";
+  job.at(0).events[0].events.push_back(failed);
+  EXPECT_EQ(executed_faults(job.evidence).summary.find("never met"), std::string::npos);
+
+  JobBuilder killed = sound_job();
+  killed.at(0).spec.limits.file_size = 4096;
+  killed.at(0).record.ranks[1].signal = SIGXFSZ;
+  EXPECT_EQ(executed_faults(killed.evidence).summary.find("never met"), std::string::npos);
 }
 
 TEST(ExecutedFaultsTest, LostFiredRecordsAreInvalid) {

@@ -45,6 +45,21 @@ std::vector<std::string> environment_of(const LifeSetup& setup, const RankPlaces
   return environment_with(changes);
 }
 
+// The command under its limits. prlimit(1) sets them on itself and becomes the program, so that
+// nothing of it ever runs without them.
+Result<std::vector<std::string>> under_limits(const std::vector<std::string>& command,
+                                              const Limits& limits) {
+  if (!limits.any()) return command;
+  SAVEGATE_TRY(const std::string program, find_executable(command.front()));
+  std::vector<std::string> words = {"prlimit"};
+  if (limits.open_files) words.push_back("--nofile=" + std::to_string(*limits.open_files));
+  if (limits.file_size) words.push_back("--fsize=" + std::to_string(*limits.file_size));
+  words.push_back("--");
+  words.push_back(program);
+  words.insert(words.end(), command.begin() + 1, command.end());
+  return words;
+}
+
 Result<WatchedRank> launch(const LifeSetup& setup, const RankPlaces& places,
                            const std::vector<std::string>& command, int rank, int port) {
   SAVEGATE_TRY(BoundedLog log,
@@ -69,8 +84,10 @@ Result<WatchedRank> launch(const LifeSetup& setup, const RankPlaces& places,
 
 Result<std::vector<WatchedRank>> launch_ranks(const LifeSetup& setup, const RankPlaces& places) {
   const auto& words = setup.options.command.empty() ? setup.subject.command : setup.options.command;
-  SAVEGATE_TRY(const std::vector<std::string> command,
+  SAVEGATE_TRY(const std::vector<std::string> unlimited,
                expand_command(words, command_values(setup)));
+  const LifeSpec& life = setup.scenario.lives[static_cast<std::size_t>(setup.number - 1)];
+  SAVEGATE_TRY(const std::vector<std::string> command, under_limits(unlimited, life.limits));
   SAVEGATE_TRY(const int port, find_free_port());
   std::vector<WatchedRank> ranks;
   for (int rank = 0; rank < setup.scenario.world; ++rank) {

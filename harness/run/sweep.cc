@@ -65,18 +65,6 @@ std::string escaped(const std::string& path) {
   return glob;
 }
 
-std::string_view when_name(When when) {
-  switch (when) {
-    case When::kBefore:
-      return "before";
-    case When::kMiddle:
-      return "middle";
-    case When::kAfter:
-      break;
-  }
-  return "after";
-}
-
 Point make_point(const Generator& generator, const TraceRecord& record, std::uint64_t nth) {
   Point point;
   point.rule.match.ops = faults::op_bit(record.op);
@@ -115,7 +103,7 @@ void add_moments(const Generator& generator, const TraceRecord& record, const Po
     if (when == When::kMiddle && action.at == faults::Amount{}) action.at.share = kMiddle;
     moment.rule.action = action;
     moment.text += ' ';
-    moment.text += when_name(when);
+    moment.text += faults::when_name(when);
     points.push_back(std::move(moment));
   }
 }

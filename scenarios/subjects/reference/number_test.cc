@@ -2,6 +2,13 @@
 
 #include <gtest/gtest.h>
 
+namespace savegate::gpu {
+
+// The name of a test's parameter in its output.
+static void PrintTo(Dtype dtype, std::ostream* stream) { *stream << dtype_name(dtype); }
+
+}  // namespace savegate::gpu
+
 namespace savegate::reference {
 namespace {
 

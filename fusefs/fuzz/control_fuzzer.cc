@@ -1,0 +1,14 @@
+// libFuzzer's way into control_property.h.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+#include "fusefs/fuzz/control_property.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static savegate::fusefs::ControlProperty property;
+  const std::string broken = property.broken_by({reinterpret_cast<const char*>(data), size});
+  if (broken.empty()) return 0;
+  std::fprintf(stderr, "%s\n", broken.c_str());
+  std::abort();
+}
