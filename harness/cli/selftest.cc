@@ -63,6 +63,7 @@ class Selftest {
     for (const Control& control : controls_)
       if (!breaks_by_scenario(control)) needed.emplace(control.scenario, control.subject);
     std::vector<Job> jobs;
+    jobs.reserve(needed.size());
     for (const auto& [scenario, subject] : needed)
       jobs.push_back({scenarios_.at(scenario), subjects_.at(subject)});
     score_.sound = jobs.size();
