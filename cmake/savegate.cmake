@@ -14,6 +14,10 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+# Programs look for libraries in ../lib first, those that their libraries need included: what is
+# copied together runs together, wherever that is.
+set(CMAKE_BUILD_RPATH "$ORIGIN/../lib")
+add_link_options(-Wl,--disable-new-dtags)
 set(SAVEGATE_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize=")
 
 find_program(SAVEGATE_CCACHE ccache)

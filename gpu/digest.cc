@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <thread>
+#include <vector>
+
+#include "gpu/leaf_hash.h"
 
 // Everything inlined: the streaming state then lives in Impl, and no call crosses the library.
 #define XXH_INLINE_ALL
@@ -15,6 +19,13 @@ std::uint64_t little_endian(std::uint64_t word) {
   static_assert(std::endian::native == std::endian::little,
                 "leaves are hashed as they lie in memory");
   return word;
+}
+
+Digest finish_root(XXH3_state_t& root, std::uint64_t bytes) {
+  const std::uint64_t length = little_endian(bytes);
+  XXH3_128bits_update(&root, &length, sizeof(length));
+  const XXH128_hash_t hash = XXH3_128bits_digest(&root);
+  return canonical(hash.high64, hash.low64);
 }
 
 }  // namespace
@@ -33,6 +44,14 @@ struct TreeDigest::Impl {
   void add_leaf(const void* data, std::size_t bytes) {
     leaves[leaf_count++] = little_endian(XXH3_64bits(data, bytes));
     if (leaf_count == leaves.size()) flush_leaves();
+  }
+  // The first of these whole leaves, and how many that was.
+  std::size_t add_leaves(const void* data, std::size_t count) {
+    const std::size_t taken = std::min(count, leaves.size() - leaf_count);
+    hash_leaves(data, taken, &leaves[leaf_count]);
+    leaf_count += taken;
+    if (leaf_count == leaves.size()) flush_leaves();
+    return taken;
   }
   void flush_leaves() {
     XXH3_128bits_update(&root, leaves.data(), leaf_count * sizeof(std::uint64_t));
@@ -69,8 +88,10 @@ void TreeDigest::update(const void* data, std::size_t bytes) {
     impl_->add_leaf(impl_->block.data(), kLeafBytes);
     impl_->block_bytes = 0;
   }
-  for (; bytes >= kLeafBytes; from += kLeafBytes, bytes -= kLeafBytes) {
-    impl_->add_leaf(from, kLeafBytes);
+  while (bytes >= kLeafBytes) {
+    const std::size_t hashed = impl_->add_leaves(from, bytes / kLeafBytes) * kLeafBytes;
+    from += hashed;
+    bytes -= hashed;
   }
   if (bytes > 0) std::memcpy(impl_->block.data(), from, bytes);
   impl_->block_bytes = bytes;
@@ -79,20 +100,50 @@ void TreeDigest::update(const void* data, std::size_t bytes) {
 Digest TreeDigest::finish() {
   if (impl_->block_bytes > 0) impl_->add_leaf(impl_->block.data(), impl_->block_bytes);
   impl_->flush_leaves();
-  const std::uint64_t length = little_endian(impl_->length);
-  XXH3_128bits_update(&impl_->root, &length, sizeof(length));
+  return finish_root(impl_->root, impl_->length);
+}
+
+Digest canonical(std::uint64_t high, std::uint64_t low) {
   XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(&impl_->root));
+  XXH128_canonicalFromHash(&canonical, {.low64 = low, .high64 = high});
   Digest digest;
   static_assert(sizeof(canonical.digest) == sizeof(digest.bytes));
   std::memcpy(digest.bytes.data(), canonical.digest, digest.bytes.size());
   return digest;
 }
 
+Digest root_of(std::span<const std::uint64_t> leaves, std::uint64_t bytes) {
+  XXH3_state_t root;
+  XXH3_128bits_reset(&root);
+  XXH3_128bits_update(&root, leaves.data(), leaves.size_bytes());
+  return finish_root(root, bytes);
+}
+
 Digest digest_of(const void* data, std::size_t bytes) {
   TreeDigest tree;
   tree.update(data, bytes);
   return tree.finish();
+}
+
+Digest digest_of(const void* data, std::size_t bytes, unsigned threads) {
+  const auto* from = static_cast<const std::byte*>(data);
+  const std::size_t whole = bytes / kLeafBytes;
+  std::vector<std::uint64_t> leaves((bytes + kLeafBytes - 1) / kLeafBytes);
+  {
+    std::vector<std::jthread> workers;
+    workers.reserve(threads);
+    for (std::size_t i = 0; i < threads; ++i) {
+      const std::size_t first = whole * i / threads;
+      const std::size_t end = whole * (i + 1) / threads;
+      workers.emplace_back([=, out = leaves.data() + first] {
+        hash_leaves(from + first * kLeafBytes, end - first, out);
+      });
+    }
+  }
+  if (leaves.size() > whole) {
+    leaves.back() = little_endian(XXH3_64bits(from + whole * kLeafBytes, bytes % kLeafBytes));
+  }
+  return root_of(leaves, bytes);
 }
 
 }  // namespace savegate::gpu

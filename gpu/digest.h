@@ -15,12 +15,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
-namespace savegate::gpu {
+#include "gpu/leaf.h"
 
-inline constexpr std::size_t kLeafBytes = 4096;
+namespace savegate::gpu {
 
 // 16 bytes in xxHash's canonical order: the high 64 bits first, each half big-endian.
 struct Digest {
@@ -46,6 +47,13 @@ class TreeDigest {
 };
 
 Digest digest_of(const void* data, std::size_t bytes);
+// The same, by so many threads.
+Digest digest_of(const void* data, std::size_t bytes, unsigned threads);
+// The digest from its leaves and the length in bytes.
+Digest root_of(std::span<const std::uint64_t> leaves, std::uint64_t bytes);
+// From the two halves of an XXH3-128.
+Digest canonical(std::uint64_t high, std::uint64_t low);
+
 inline Digest digest_of(std::string_view bytes) { return digest_of(bytes.data(), bytes.size()); }
 
 }  // namespace savegate::gpu

@@ -47,6 +47,13 @@ TEST_P(EverySize, DoesNotDependOnHowTheBytesArrive) {
   }
 }
 
+TEST_P(EverySize, DoesNotDependOnHowManyThreadsHash) {
+  const auto bytes = some_bytes(GetParam());
+  for (unsigned threads : {1U, 3U}) {
+    EXPECT_EQ(digest_of(bytes.data(), bytes.size(), threads).hex(), straight(bytes)) << threads;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(DigestTest, EverySize,
                          testing::Values(0, 1, 4095, 4096, 4097, 8192, 512 * 4096, 513 * 4096 + 5));
 

@@ -1,9 +1,9 @@
 // Deterministic fill: an element is known from (seed, name, index, step), so nothing is ever stored
 // to compare against, and every rank can compute any other rank's values.
 //
-// Floating-point elements are ordinary numbers below one, except that about one in 512 is a NaN
-// with a random payload, a negative zero or a denormal: what a save path that converts would lose.
-// Integers are random over their full range.
+// Floating-point elements are ordinary numbers below one, except that in about one of
+// 171 words of eight bytes one is a NaN with a random payload, a negative zero or a denormal: what
+// a save path that converts would lose. Integers are random over their full range.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,9 @@ struct FillKey {
 };
 
 std::uint64_t name_hash(std::string_view name);
+
+// The numbers of a key: random_bits(key, i) is the i-th.
+std::uint64_t stream_of(const FillKey& key);
 
 // A well-mixed 64-bit number for each (key, index): the counter-based generator itself.
 std::uint64_t random_bits(const FillKey& key, std::uint64_t index);

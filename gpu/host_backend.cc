@@ -1,9 +1,9 @@
+#include "gpu/host_backend.h"
+
 #include <sys/mman.h>
 
 #include <cstring>
 #include <string>
-
-#include "gpu/backend.h"
 
 namespace savegate::gpu {
 namespace {
@@ -26,13 +26,18 @@ class HostBackend : public Backend {
                   [mapped](std::byte* mapping) { ::munmap(mapping, mapped); });
   }
 
+  Result<Buffer> allocate_staging(std::uint64_t bytes) override { return allocate(bytes); }
+
   Result<void> fill(const Tensor& tensor, const FillKey& key, std::uint64_t first_index) override {
     fill_host(tensor, key, first_index);
     return {};
   }
 
-  Result<Digest> digest(const Tensor& tensor) override {
-    return digest_of(tensor.data, tensor.bytes());
+  Result<std::vector<Digest>> digests(std::span<const Tensor> tensors) override {
+    std::vector<Digest> digests;
+    digests.reserve(tensors.size());
+    for (const Tensor& tensor : tensors) digests.push_back(digest_of(tensor.data, tensor.bytes()));
+    return digests;
   }
 
   Result<Difference> compare(const Tensor& left, const Tensor& right) override {
@@ -55,14 +60,29 @@ class HostBackend : public Backend {
     return {};
   }
 
+  Result<std::unique_ptr<Pending>> start_copy_to_host(void* to, const Tensor& from,
+                                                      std::uint64_t offset,
+                                                      std::uint64_t bytes) override {
+    SAVEGATE_CHECK(copy_to_host(to, from, offset, bytes));
+    return std::make_unique<Done>();
+  }
+
   Result<std::optional<MemoryFacts>> memory() override { return std::nullopt; }
+  Result<void> trim() override { return {}; }
+
+  Result<std::unique_ptr<Collectives>> open_collectives(
+      Collectives& /*side*/, std::chrono::milliseconds /*timeout*/) override {
+    return nullptr;
+  }
+
+ private:
+  struct Done : Pending {
+    Result<void> wait() override { return {}; }
+  };
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Backend>> open_backend(std::string_view device) {
-  if (device == "cpu") return std::make_unique<HostBackend>();
-  return fail(unavailable("device `" + std::string(device) + "` is not there; use `cpu`"));
-}
+std::unique_ptr<Backend> open_host() { return std::make_unique<HostBackend>(); }
 
 }  // namespace savegate::gpu

@@ -12,7 +12,7 @@ class HostBackendTest : public testing::Test {
     return {Dtype::kU8, {count}, buffers_.back().get()};
   }
 
-  std::unique_ptr<Backend> backend_ = open_backend("cpu").value();
+  std::unique_ptr<Backend> backend_ = open_backend("cpu", 0).value();
   std::vector<Buffer> buffers_;
 };
 
@@ -54,7 +54,7 @@ TEST_F(HostBackendTest, FillAndDigestAgreeWithTheHostFunctions) {
 }
 
 TEST(BackendTest, AnUnknownDeviceIsUnavailable) {
-  const auto backend = open_backend("abacus");
+  const auto backend = open_backend("abacus", 0);
   ASSERT_FALSE(backend);
   EXPECT_EQ(backend.error().code, Code::kUnavailable);
 }

@@ -7,6 +7,7 @@
 
 #include "faults/plan.h"
 #include "faults/toml.h"
+#include "harness/cli/gpus.h"
 #include "harness/run/files.h"
 
 namespace savegate::cli {
@@ -133,6 +134,9 @@ Result<void> check_fits(const harness::Subject& subject, const std::vector<Scena
   if (std::find(devices.begin(), devices.end(), options.device) == devices.end())
     return fail(invalid(fmt::format("the subject `{}` does not run on {}; it runs on {}",
                                     subject.name, options.device, fmt::join(devices, ", "))));
+  if (options.device == "cuda") {
+    if (auto found = count_gpus(); !found) return fail(found.error());
+  }
   const auto& worlds = subject.worlds;
   for (const Scenario& scenario : scenarios)
     if (!worlds.empty() && std::find(worlds.begin(), worlds.end(), scenario.world) == worlds.end())

@@ -14,6 +14,7 @@
 #include "fusefs/mount.h"
 #include "harness/cli/catalog.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/gpus.h"
 
 namespace savegate::cli {
 namespace {
@@ -113,6 +114,15 @@ Finding cgroup_memory() {
   return finding;
 }
 
+Finding gpus() {
+  Finding finding{.needed = false, .what = "GPUs"};
+  const Result<int> found = count_gpus();
+  finding.there = found.has_value();
+  finding.found = found ? std::to_string(*found) : found.error().text;
+  finding.way_out = "--device cpu works without";
+  return finding;
+}
+
 Finding library(const std::string& what, const char* name, const std::string& way_out) {
   Finding finding{.needed = false, .what = what, .found = name, .way_out = way_out};
   void* handle = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
@@ -150,7 +160,7 @@ int doctor_command(const std::string& store) {
   for (const Finding& finding :
        {fuse_device(), namespaces(), program(*catalog, "savegate-fs"),
         program(*catalog, "savegate-reference"), store_folder(store), stale_mounts(),
-        cgroup_memory(), library("CUDA", "libcuda.so.1", "--device cpu works without it"),
+        cgroup_memory(), gpus(),
         library("NCCL", "libnccl.so.2", "--device cpu works without it")}) {
     const char* word = finding.there ? "ok" : finding.needed ? "MISSING" : "absent";
     fmt::print("{:<8} {:<20} {}\n", word, finding.what, finding.found);

@@ -1,7 +1,6 @@
 // Breaks of the restore and of the training after it.
 
 #include <cstdio>
-#include <cstring>
 
 #include "scenarios/subjects/reference/breaks_parts.h"
 
@@ -68,7 +67,9 @@ class ResetMoments : public Restorer {
   Result<void> load(State& state) override {
     SAVEGATE_CHECK(Restorer::load(state));
     for (const NamedTensor& named : state.tensors) {
-      if (named.kind == "optimizer") std::memset(named.tensor.data, 0, named.tensor.bytes());
+      if (named.kind != "optimizer") continue;
+      const std::vector<std::byte> zeros(named.tensor.bytes());
+      SAVEGATE_CHECK(job_.backend.copy_from_host(named.tensor, 0, zeros.data(), zeros.size()));
     }
     return {};
   }

@@ -97,9 +97,10 @@ class CorruptOnWrite : public Saver {
     if (tensor.data != state_->tensors.front().tensor.data) {
       return Saver::write_tensor(writer, tensor);
     }
-    const std::byte flipped = tensor.data[0] ^ std::byte{1};
-    SAVEGATE_CHECK(writer.append(&flipped, 1));
-    return writer.append(tensor.data + 1, tensor.bytes() - 1);
+    std::vector<std::byte> bytes(tensor.bytes());
+    SAVEGATE_CHECK(job_.backend.copy_to_host(bytes.data(), tensor, 0, bytes.size()));
+    bytes[0] ^= std::byte{1};
+    return writer.append(bytes.data(), bytes.size());
   }
 };
 

@@ -43,6 +43,7 @@ struct Job {
   gpu::Backend& backend;
   Contract contract;
   int expert_parallel = 1;
+  Comms* device_comms = nullptr;  // the training's, where devices have their own
 
   Placement placement() const {
     return {.rank = rank, .world = world, .expert_parallel = expert_parallel};

@@ -200,6 +200,14 @@ Result<std::unique_ptr<Saves>> make_saves(const Options& options, const Parts& p
                                              options.most_in_flight);
 }
 
+// Null where the devices have no collectives of their own, or there is one rank.
+Result<std::unique_ptr<gpu::Collectives>> meet_devices(gpu::Backend& backend,
+                                                       gpu::Collectives* peers,
+                                                       std::chrono::milliseconds timeout) {
+  if (peers == nullptr) return nullptr;
+  return backend.open_collectives(*peers, timeout);
+}
+
 int refuse(Reporter& reporter, const Status& error) {
   std::fprintf(stderr, "savegate-reference: %s\n", error.to_string().c_str());
   return reporter.exit_status(kRefused);
@@ -224,12 +232,16 @@ int run_program(const Options& options, const Parts& parts) {
   const worker::Environment& environment = worker.environment();
   const auto reporter = parts.reporter(worker);
   reporter->hello();
-  auto backend = gpu::open_backend(environment.device);
+  auto backend = gpu::open_backend(environment.device, environment.rank);
   if (!backend) return refuse(*reporter, backend.error());
   auto peers =
       meet_peers(environment, environment.rendezvous, patience(options, environment.world));
   if (!peers) return refuse(*reporter, peers.error());
+  auto devices = meet_devices(**backend, peers->get(), patience(options, environment.world));
+  if (!devices) return refuse(*reporter, devices.error());
   Comms comms(std::move(*peers), worker);
+  const bool own_ways = *devices != nullptr;
+  Comms device_comms(std::move(*devices), worker, "device");
   const auto files = parts.files(environment.rank);
   Job job{.rank = environment.rank,
           .world = environment.world,
@@ -239,7 +251,8 @@ int run_program(const Options& options, const Parts& parts) {
           .files = *files,
           .backend = **backend,
           .contract = options.contract,
-          .expert_parallel = options.expert_parallel};
+          .expert_parallel = options.expert_parallel,
+          .device_comms = own_ways ? &device_comms : nullptr};
   auto saves = make_saves(options, parts, *reporter, job);
   if (!saves) return refuse(*reporter, saves.error());
   return Run(options, parts, worker, *reporter, job, **saves).run();

@@ -21,6 +21,7 @@ Result<void> Saver::save(const State& state) {
   auto saved = protocol();
   if (!saved) abandon();
   writers_.clear();
+  staging_.trim();
   return saved;
 }
 
@@ -92,11 +93,14 @@ Result<void> Saver::write_state_file() {
 }
 
 Result<void> Saver::write_tensor(FileWriter& writer, const gpu::Tensor& tensor) {
-  const auto staging = make_chunk();
+  SAVEGATE_TRY(const gpu::StagingBlock block, staging_.take(kChunkBytes));
   for (std::uint64_t at = 0; at < tensor.bytes(); at += kChunkBytes) {
     const std::size_t part = std::min<std::uint64_t>(kChunkBytes, tensor.bytes() - at);
-    SAVEGATE_CHECK(job_.backend.copy_to_host(staging.get(), tensor, at, part));
-    SAVEGATE_CHECK(writer.append(staging.get(), part));
+    SAVEGATE_TRY(const auto copy, job_.backend.start_copy_to_host(block.data(), tensor, at, part));
+    if (at == 0) job_.worker.phase("staging");
+    SAVEGATE_CHECK(copy->wait());
+    if (at == 0) job_.worker.phase("staged");
+    SAVEGATE_CHECK(writer.append(block.data(), part));
   }
   return {};
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "faults/status.h"
+#include "gpu/staging_pool.h"
 #include "scenarios/subjects/reference/file_writer.h"
 #include "scenarios/subjects/reference/job.h"
 #include "scenarios/subjects/reference/state.h"
@@ -72,6 +73,7 @@ class Saver {
   std::vector<FileWriter> writers_;  // this rank's files, until they are settled
   std::vector<FileRecord> records_;  // of all ranks
   std::string pointer_;              // what the pointer file says
+  gpu::StagingPool staging_{job_.backend, gpu::Rounding::kExact};
 
  private:
   std::string marker_of(const std::string& name) const;  // of a step directory

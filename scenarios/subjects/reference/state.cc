@@ -175,12 +175,16 @@ std::vector<worker::Item> small_items(const Scheduler& scheduler,
 
 Result<std::vector<worker::Item>> digest_items(gpu::Backend& backend, const State& state,
                                                const Contract& contract) {
+  std::vector<gpu::Tensor> tensors;
+  tensors.reserve(state.tensors.size());
+  for (const NamedTensor& named : state.tensors) tensors.push_back(named.tensor);
+  SAVEGATE_TRY(const std::vector<gpu::Digest> digests, backend.digests(tensors));
   std::vector<worker::Item> items;
-  for (const NamedTensor& named : state.tensors) {
-    SAVEGATE_TRY(const gpu::Digest digest, backend.digest(named.tensor));
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const NamedTensor& named = state.tensors[i];
     items.push_back({named.name, named.kind, "shard",
                      std::string(gpu::dtype_name(named.tensor.dtype)), named.global_shape,
-                     named.tensor.shape, named.offset, named.tensor.bytes(), digest.hex()});
+                     named.tensor.shape, named.offset, named.tensor.bytes(), digests[i].hex()});
   }
   for (worker::Item& item : small_items(state.scheduler, state.random, state.counters, contract)) {
     items.push_back(std::move(item));

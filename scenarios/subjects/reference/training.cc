@@ -1,5 +1,6 @@
 #include "scenarios/subjects/reference/training.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -61,6 +62,51 @@ bool update_integers(std::byte* data, std::uint64_t count, const Adam& adam) {
   return count > 0;
 }
 
+constexpr std::uint64_t kElementsTogether = 1 << 18;
+
+// Some elements of a tensor, brought to the host and back.
+class HostCopy {
+ public:
+  static Result<HostCopy> of(gpu::Backend& backend, const gpu::Tensor& tensor, std::uint64_t first,
+                             std::uint64_t count) {
+    const std::uint64_t width = gpu::dtype_bytes(tensor.dtype);
+    HostCopy copy(backend, tensor, first * width, count * width);
+    SAVEGATE_CHECK(backend.copy_to_host(copy.data(), tensor, first * width, count * width));
+    return copy;
+  }
+  std::byte* data() { return bytes_.data(); }
+  float* floats() { return reinterpret_cast<float*>(bytes_.data()); }
+  Result<void> put_back() {
+    return backend_.copy_from_host(tensor_, offset_, bytes_.data(), bytes_.size());
+  }
+
+ private:
+  HostCopy(gpu::Backend& backend, const gpu::Tensor& tensor, std::uint64_t offset,
+           std::uint64_t bytes)
+      : backend_(backend), tensor_(tensor), offset_(offset), bytes_(bytes) {}
+
+  gpu::Backend& backend_;
+  const gpu::Tensor& tensor_;
+  std::uint64_t offset_;
+  std::vector<std::byte> bytes_;
+};
+
+bool update_part(gpu::Dtype dtype, HostCopy& values, HostCopy& averages, HostCopy& squares,
+                 std::uint64_t count, const Adam& adam) {
+  const Number number(*gpu::float_format(dtype));
+  switch (gpu::dtype_bytes(dtype)) {
+    case 1:
+      return update_floats<std::uint8_t>(values.data(), count, averages.floats(), squares.floats(),
+                                         number, adam);
+    case 2:
+      return update_floats<std::uint16_t>(values.data(), count, averages.floats(), squares.floats(),
+                                          number, adam);
+    default:
+      return update_floats<std::uint32_t>(values.data(), count, averages.floats(), squares.floats(),
+                                          number, adam);
+  }
+}
+
 }  // namespace
 
 Result<StepReport> Training::step(State& state) {
@@ -70,7 +116,8 @@ Result<StepReport> Training::step(State& state) {
   report.samples = {{first, first + kSamplesPerRank - 1}};
   SAVEGATE_TRY(const std::uint64_t batch, agree_on_batch(state, report.samples));
   for (const Parameter& parameter : state.parameters) {
-    if (update(state, parameter, batch)) report.changed = true;
+    SAVEGATE_TRY(const bool changed, update(state, parameter, batch));
+    report.changed = report.changed || changed;
   }
   ++counters.global_step;
   ++counters.optimizer_step;
@@ -88,8 +135,9 @@ Result<std::uint64_t> Training::agree_on_batch(State& state, const worker::Sampl
     own = fold(own, static_cast<std::uint64_t>(last));
   }
   own = fold(own, static_cast<std::uint64_t>(state.counters.optimizer_step));
-  SAVEGATE_TRY(const auto all, job_.comms.all_gather(
-                                   std::string(reinterpret_cast<const char*>(&own), sizeof(own))));
+  Comms& comms = job_.device_comms != nullptr ? *job_.device_comms : job_.comms;
+  SAVEGATE_TRY(const auto all,
+               comms.all_gather(std::string(reinterpret_cast<const char*>(&own), sizeof(own))));
   std::uint64_t batch = 0;
   for (const std::string& each : all) {
     std::uint64_t word = 0;
@@ -99,27 +147,33 @@ Result<std::uint64_t> Training::agree_on_batch(State& state, const worker::Sampl
   return batch;
 }
 
-// Host memory: the update works on the tensors' bytes in place.
-bool Training::update(State& state, const Parameter& parameter, std::uint64_t batch) const {
+// Wherever the tensors live, the host computes: its arithmetic is the same on every machine.
+Result<bool> Training::update(State& state, const Parameter& parameter, std::uint64_t batch) const {
   const NamedTensor& value = state.tensors[parameter.value];
   const std::uint64_t count = gpu::elements(value.tensor.shape);
-  const Adam adam{static_cast<float>(state.scheduler.current), gradient_scale(),
-                  gpu::FillKey{batch, gpu::name_hash(value.name), 1},
-                  value.offset[0] * value.tensor.shape[1]};
-  if (!parameter.trained_by_adam) return update_integers(value.tensor.data, count, adam);
-  auto* averages = reinterpret_cast<float*>(state.tensors[parameter.average].tensor.data);
-  auto* squares = reinterpret_cast<float*>(state.tensors[parameter.average_of_squares].tensor.data);
-  const Number number(*gpu::float_format(value.tensor.dtype));
-  switch (gpu::dtype_bytes(value.tensor.dtype)) {
-    case 1:
-      return update_floats<std::uint8_t>(value.tensor.data, count, averages, squares, number, adam);
-    case 2:
-      return update_floats<std::uint16_t>(value.tensor.data, count, averages, squares, number,
-                                          adam);
-    default:
-      return update_floats<std::uint32_t>(value.tensor.data, count, averages, squares, number,
-                                          adam);
+  Adam adam{static_cast<float>(state.scheduler.current), gradient_scale(),
+            gpu::FillKey{batch, gpu::name_hash(value.name), 1},
+            value.offset[0] * value.tensor.shape[1]};
+  bool changed = false;
+  for (std::uint64_t at = 0; at < count; at += kElementsTogether) {
+    const std::uint64_t part = std::min(kElementsTogether, count - at);
+    SAVEGATE_TRY(HostCopy values, HostCopy::of(job_.backend, value.tensor, at, part));
+    if (!parameter.trained_by_adam) {
+      changed = update_integers(values.data(), part, adam) || changed;
+    } else {
+      SAVEGATE_TRY(HostCopy averages,
+                   HostCopy::of(job_.backend, state.tensors[parameter.average].tensor, at, part));
+      SAVEGATE_TRY(
+          HostCopy squares,
+          HostCopy::of(job_.backend, state.tensors[parameter.average_of_squares].tensor, at, part));
+      changed = update_part(value.tensor.dtype, values, averages, squares, part, adam) || changed;
+      SAVEGATE_CHECK(averages.put_back());
+      SAVEGATE_CHECK(squares.put_back());
+    }
+    SAVEGATE_CHECK(values.put_back());
+    adam.first_index += part;
   }
+  return changed;
 }
 
 }  // namespace savegate::reference

@@ -39,7 +39,7 @@ class Training {
  private:
   // A number that depends on every rank's draws and samples, the same on all ranks.
   Result<std::uint64_t> agree_on_batch(State& state, const worker::Samples& samples);
-  bool update(State& state, const Parameter& parameter, std::uint64_t batch) const;
+  Result<bool> update(State& state, const Parameter& parameter, std::uint64_t batch) const;
 };
 
 }  // namespace savegate::reference

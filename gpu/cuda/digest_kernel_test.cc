@@ -1,0 +1,99 @@
+// The digest kernel on a device made of threads: bit-equal to the host for every size, alignment
+// and mix of tensors.
+
+#include "gpu/cuda/emulated_device.h"
+// The device comes before its kernel.
+#include <gtest/gtest.h>
+
+#include "gpu/cuda/digest_batch.h"
+#include "gpu/cuda/digest_kernel.cuh"
+#include "gpu/digest.h"
+#include "gpu/fill.h"
+
+namespace savegate::gpu::cuda {
+namespace {
+
+constexpr unsigned kWarps = 1;
+constexpr unsigned kBlocks = 3;
+constexpr unsigned kStages = 3;
+
+class DigestKernelTest : public testing::Test {
+ protected:
+  // Random bytes; `misalignment` is their address modulo 16.
+  void add(std::uint64_t bytes, std::uint64_t misalignment) {
+    auto& memory = memory_.emplace_back(bytes / 16 + 3);
+    auto* data = reinterpret_cast<std::byte*>(memory.data()) + misalignment;
+    tensors_.push_back({Dtype::kU8, {bytes}, data});
+    fill_host(tensors_.back(), {.seed = 1, .name_hash = memory_.size(), .step = 0}, 0);
+  }
+
+  std::vector<Digest> digests() {
+    const DigestBatch batch(tensors_);
+    std::vector<RootBlock> blocks(batch.blocks());
+    std::vector<RootTail> tails(batch.tensors().size());
+    std::vector<DigestSlot> slots(batch.tensors().size());
+    const DigestPlan plan{
+        batch.tensors().data(), blocks.data(), tails.data(),
+        slots.data(),           batch.units(), static_cast<std::uint32_t>(batch.tensors().size()),
+        /*root_blocks=*/1};
+    std::vector<std::array<LeafRing<kStages>, kWarps>> rings(kBlocks);
+    launch(kBlocks, kWarps * kWarp,
+           [&] { digest_tensors<kWarps, kStages>(plan, rings[blockIdx.x].data()); });
+    return batch.digests(slots);
+  }
+
+  void expect_equal() {
+    const std::vector<Digest> found = digests();
+    ASSERT_EQ(found.size(), tensors_.size());
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      EXPECT_EQ(found[i].hex(), digest_of(tensors_[i].data, tensors_[i].bytes()).hex())
+          << "tensor " << i << " of " << tensors_[i].bytes() << " bytes";
+    }
+  }
+
+  struct alignas(16) Sixteen {
+    std::byte bytes[16];
+  };
+  std::vector<std::vector<Sixteen>> memory_;
+  std::vector<Tensor> tensors_;
+};
+
+TEST_F(DigestKernelTest, WholeLeaves) {
+  for (std::uint64_t leaves : {1, 29, 30, 37}) add(leaves * kLeafBytes, 0);
+  expect_equal();
+}
+
+TEST_F(DigestKernelTest, ARootOfSeveralBlocks) {
+  add(128 * kLeafBytes, 0);
+  add(137 * kLeafBytes, 0);
+  expect_equal();
+}
+
+// Every kind of short hash, and long ones of every number of blocks.
+TEST_F(DigestKernelTest, LastLeavesOfEverySize) {
+  for (std::uint64_t bytes :
+       {0,   1,   2,    3,    4,    7,    8,    9,    15,   16,   17,  32,  33,
+        64,  65,  96,   97,   128,  129,  144,  239,  240,  241,  256, 257, 511,
+        512, 513, 1023, 1024, 1025, 2047, 2048, 2049, 3072, 3073, 4095}) {
+    add(bytes, 0);
+  }
+  add(29 * kLeafBytes + 1, 0);
+  add(37 * kLeafBytes + 1000, 0);
+  expect_equal();
+}
+
+TEST_F(DigestKernelTest, EveryAlignment) {
+  for (std::uint64_t misalignment = 1; misalignment < 16; ++misalignment) {
+    add(2 * kLeafBytes + 1000 + misalignment, misalignment);
+  }
+  expect_equal();
+}
+
+TEST_F(DigestKernelTest, NothingAtAll) {
+  EXPECT_TRUE(digests().empty());
+  add(0, 0);
+  expect_equal();
+}
+
+}  // namespace
+}  // namespace savegate::gpu::cuda

@@ -1,0 +1,4 @@
+#include "gpu/leaf_hash_vectors.h"
+
+#define SAVEGATE_LEAF_HASH hash_leaves_avx512
+#include "gpu/leaf_hash_vectors.inc"
