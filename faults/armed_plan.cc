@@ -107,6 +107,8 @@ class ArmedPlan::Verdict {
     decision_.hits.push_back(hit_of(name, hit, std::move(action)));
   }
 
+  std::uint64_t moved() const { return std::min(operation_.length, operation_.available); }
+
   bool take_outcome(RuleState& rule) {
     if (outcome_taken_ || !rule.claim_once()) return false;
     outcome_taken_ = true;
@@ -122,10 +124,10 @@ class ArmedPlan::Verdict {
   }
 
   bool take(RuleState& rule, const ShortAction& action) {
-    std::uint64_t bytes = bytes_of(action.bytes, operation_.length);
+    std::uint64_t bytes = bytes_of(action.bytes, moved());
     // Half of 1 byte is no short write but none at all, which a share does not ask for.
     if (action.bytes.share && bytes == 0) bytes = 1;
-    if (bytes >= operation_.length || !take_outcome(rule)) return false;
+    if (bytes >= moved() || !take_outcome(rule)) return false;
     decision_.allowed = bytes;
     decision_.allowed_is_short = true;
     return true;
@@ -181,15 +183,15 @@ class ArmedPlan::Verdict {
   }
 
   bool take(RuleState& rule, const CorruptAction& action) {
-    const std::uint64_t at = bytes_of(action.at, operation_.length);
-    if (at >= operation_.length || decision_.corrupt) return false;
-    std::uint64_t length = std::min(action.length, operation_.length - at);
+    const std::uint64_t at = bytes_of(action.at, moved());
+    if (at >= moved() || decision_.corrupt) return false;
+    std::uint64_t length = std::min(action.length, moved() - at);
     if (action.kind == Corruption::kSwap) {
       const std::uint64_t with =
-          action.with ? bytes_of(*action.with, operation_.length) : saturating_add(at, length);
+          action.with ? bytes_of(*action.with, moved()) : saturating_add(at, length);
       const std::uint64_t apart = with > at ? with - at : at - with;
-      if (with >= operation_.length || apart == 0) return false;
-      length = std::min({length, operation_.length - with, apart});
+      if (with >= moved() || apart == 0) return false;
+      length = std::min({length, moved() - with, apart});
       decision_.corrupt_with = with;
     }
     const bool shows_past = action.kind == Corruption::kStale && action.on == CorruptOn::kOut;

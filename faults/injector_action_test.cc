@@ -107,6 +107,30 @@ TEST(ActionTest, CorruptionBeyondTheOperationIsNoHit) {
   EXPECT_TRUE(mount.write("a", 0, 101).acts());
 }
 
+// Else a `once` rule would be spent, and on record, by the read that only finds the end of the
+// file.
+TEST(ActionTest, AReadThatFindsNothingIsNeitherDamagedNorShort) {
+  for (const char* action : {"corrupt = 'flip', on = 'out'", "corrupt = 'swap', on = 'out'",
+                             "short = 1", "short = '50%'"}) {
+    auto mount = TestMount::with_rule("op = 'read', once = true", action);
+    mount.available = 0;
+    EXPECT_FALSE(mount.op(Op::kRead, "a", 0, 100, 100).acts()) << action;
+    mount.available = 100;
+    EXPECT_TRUE(mount.op(Op::kRead, "a", 0, 0, 100).acts()) << action;
+  }
+}
+
+TEST(ActionTest, AShareOfAReadIsOfTheBytesThatThereAre) {
+  auto damaged =
+      TestMount::with_rule("op = 'read'", "corrupt = 'zero', on = 'out', at = '50%', length = 16");
+  damaged.available = 20;
+  EXPECT_EQ(damaged.op(Op::kRead, "a", 0, 0, 100).corrupt_at, 10U);
+  EXPECT_EQ(damaged.op(Op::kRead, "a", 0, 0, 100).corrupt_length, 10U);
+  auto short_read = TestMount::with_rule("op = 'read'", "short = '50%'");
+  short_read.available = 20;
+  EXPECT_EQ(short_read.op(Op::kRead, "a", 0, 0, 100).allowed, 10U);
+}
+
 TEST(ActionTest, CorruptOutIsForReadsOnly) {
   auto mount = TestMount::with_rule("", "corrupt = 'flip', on = 'out'");
   EXPECT_FALSE(mount.write("a", 0, 100).acts());

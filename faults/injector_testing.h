@@ -38,7 +38,7 @@ class TestMount {
                             .file = file_of(path),
                             .offset = offset,
                             .length = length,
-                            .file_size = 0,
+                            .available = available,
                             .now_ns = now_ns});
   }
   Decision write(std::string_view path, std::uint64_t offset, std::uint64_t length, int rank = 0) {
@@ -59,6 +59,7 @@ class TestMount {
   }
 
   Injector injector;
+  std::uint64_t available = UINT64_MAX;  // of the operations to come
   std::uint64_t now_ns = 1;
 };
 

@@ -104,6 +104,16 @@ TEST_F(ActionsTest, CorruptionOnTheWayOutIsNotOnTheDisk) {
   EXPECT_EQ(backing(), "abc");
 }
 
+TEST_F(ActionsTest, AReadAtTheEndOfTheFileSpendsNoDamage) {
+  rule("op = \"read\", once = true", "corrupt = \"swap\", on = \"out\", at = 0, length = 1");
+  if (IsSkipped()) return;
+  ASSERT_EQ(::pwrite(fd_, "abc", 3, 0), 3);
+  std::array<char, 8> bytes{};
+  ASSERT_EQ(::pread(fd_, bytes.data(), bytes.size(), 3), 0);
+  ASSERT_EQ(::pread(fd_, bytes.data(), bytes.size(), 0), 3);
+  EXPECT_EQ(std::string(bytes.data(), 3), "bac");
+}
+
 TEST_F(ActionsTest, ALieSaysSuccessAndWritesNothing) {
   rule("op = \"write\"", "lie = true");
   if (IsSkipped()) return;

@@ -94,8 +94,7 @@ void set_attributes(fuse_req_t req, fuse_ino_t ino, struct stat* wanted, int to_
               .op = op,
               .target = {.node = node},
               .file = node->ino,
-              .offset = op == Op::kTruncate ? static_cast<std::uint64_t>(wanted->st_size) : 0,
-              .size_fd = node->fd},
+              .offset = op == Op::kTruncate ? static_cast<std::uint64_t>(wanted->st_size) : 0},
       [&fs, node, handle, wish = *wanted, to_set,
        rights = WriterRights(req)](const Limits&) -> Outcome {
         const int error = set_backing(*node, handle.get(), wish, to_set);

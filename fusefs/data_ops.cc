@@ -89,7 +89,8 @@ void read_file(fuse_req_t req, fuse_ino_t, std::size_t size, off_t offset, fuse_
               .file = handle->node->ino,
               .offset = static_cast<std::uint64_t>(offset),
               .length = size,
-              .size_fd = handle->fd},
+              .source_fd = handle->fd,
+              .source_offset = static_cast<std::uint64_t>(offset)},
       [handle, offset](const Limits& limits) {
         const auto from = static_cast<std::uint64_t>(offset);
         const std::uint64_t most = limits.view
@@ -116,8 +117,7 @@ void write_file(fuse_req_t req, fuse_ino_t, const char* data, std::size_t size, 
               .file = handle->node->ino,
               .offset = static_cast<std::uint64_t>(offset),
               .length = size,
-              .payload = {data, size},
-              .size_fd = handle->fd},
+              .payload = {data, size}},
       [handle, offset, rights = WriterRights(req)](const Limits& limits) {
         const Outcome outcome = write_all(handle->fd, limits.payload.substr(0, limits.allowed),
                                           static_cast<std::uint64_t>(offset));
@@ -190,7 +190,6 @@ void allocate_file(fuse_req_t req, fuse_ino_t, int mode, off_t offset, off_t len
               .offset = static_cast<std::uint64_t>(offset),
               .length = static_cast<std::uint64_t>(length),
               .flags = static_cast<std::uint32_t>(mode),
-              .size_fd = handle->fd,
               .takes_space = !punches},
       [&fs, handle, mode, offset, length, punches, rights = WriterRights(req)](const Limits&) {
         Outcome outcome = outcome_of(::fallocate(handle->fd, mode, offset, length));
@@ -217,7 +216,8 @@ void copy_range(fuse_req_t req, fuse_ino_t, off_t offset_in, fuse_file_info* inf
               .file = to->node->ino,
               .offset = static_cast<std::uint64_t>(offset_out),
               .length = length,
-              .size_fd = to->fd},
+              .source_fd = from->fd,
+              .source_offset = static_cast<std::uint64_t>(offset_in)},
       [from, to, offset_in, offset_out, flags,
        rights = WriterRights(req)](const Limits& limits) -> Outcome {
         off_t in = offset_in;

@@ -61,6 +61,13 @@ int read_backing(const Node& node, std::uint64_t offset, char* bytes, std::uint6
   return 0;
 }
 
+std::uint64_t available(const Request& request) {
+  struct stat source {};
+  if (request.source_fd < 0 || ::fstat(request.source_fd, &source) != 0) return UINT64_MAX;
+  const auto size = static_cast<std::uint64_t>(source.st_size);
+  return size - std::min(size, request.source_offset);
+}
+
 bool contains(const std::vector<Attribution::Process>& processes, pid_t pid) {
   return std::any_of(processes.begin(), processes.end(),
                      [pid](const auto& process) { return process.pid == pid; });
@@ -195,24 +202,21 @@ void Flow::run_watched(const Request& request, const faults::FileRules* rules, E
                             request.offset, request.length);
     const bool past = request.op == Op::kRead && rules->keeps_past() &&
                       undo_.has_past(request.file, request.offset, request.offset + request.length);
-    struct stat attributes {};
-    const bool sized = request.size_fd >= 0 && ::fstat(request.size_fd, &attributes) == 0;
-    pending->decision =
-        injector_.decide({.op = request.op,
-                          .caller = pending->caller,
-                          .rules = rules,
-                          .path = pending->path,
-                          .path2 = pending->path2,
-                          .file = request.file,
-                          .offset = request.offset,
-                          .length = request.length,
-                          .file_size = sized ? static_cast<std::uint64_t>(attributes.st_size) : 0,
-                          .takes_space = request.takes_space,
-                          .flags = request.flags,
-                          .replaces = request.replaces,
-                          .hidden = views_.recording() ? &hidden : nullptr,
-                          .has_past = past,
-                          .now_ns = pending->begin_ns});
+    pending->decision = injector_.decide({.op = request.op,
+                                          .caller = pending->caller,
+                                          .rules = rules,
+                                          .path = pending->path,
+                                          .path2 = pending->path2,
+                                          .file = request.file,
+                                          .offset = request.offset,
+                                          .length = request.length,
+                                          .available = available(request),
+                                          .takes_space = request.takes_space,
+                                          .flags = request.flags,
+                                          .replaces = request.replaces,
+                                          .hidden = views_.recording() ? &hidden : nullptr,
+                                          .has_past = past,
+                                          .now_ns = pending->begin_ns});
     pending->keeps = {.unsynced = rules->keeps_unsynced(),
                       .past = rules->keeps_past(),
                       .loses = pending->decision.loses.has_value()};

@@ -45,9 +45,10 @@ struct Request {
   std::uint64_t length = 0;
   std::uint32_t flags = 0;
   std::string_view payload = {};  // bytes to be written
-  int size_fd = -1;               // whose size is the file's before the operation
-  bool takes_space = true;        // not where it punches a hole
-  bool replaces = false;          // a rename onto a name that exists
+  int source_fd = -1;             // of the bytes to be moved, where they are not the payload
+  std::uint64_t source_offset = 0;
+  bool takes_space = true;  // not where it punches a hole
+  bool replaces = false;    // a rename onto a name that exists
 };
 
 // What execute() may do.
