@@ -60,7 +60,7 @@ std::string broken_by_operations(Injector& injector, int rank) {
           .file = file,
           .offset = offset,
           .length = length,
-          .file_size = 4096};
+          .available = offset < 4096 ? 4096 - offset : 0};
       const Decision decision = injector.decide(operation);
       if (std::string broken = broken_by_decision(operation, decision); !broken.empty())
         return broken;
