@@ -8,19 +8,36 @@
 namespace savegate::gpu::cuda {
 namespace {
 
-constexpr unsigned kDigestWarps = 4;   // a block
-constexpr unsigned kDigestStages = 4;  // leaves that a warp has, the one that it hashes included
-constexpr unsigned kDigestBlocks = 3;  // a multiprocessor, at most
-constexpr unsigned kDigestShared = kDigestWarps * sizeof(LeafRing<kDigestStages>);  // bytes
+constexpr unsigned kDigestWarps = 16;  // a block; one block a multiprocessor
+template <unsigned kStages>
+constexpr unsigned kDigestShared = kDigestWarps * sizeof(LeafRing<kStages>);  // bytes
 constexpr unsigned kStreamingThreads = 256;  // a block that reads or writes once
 constexpr unsigned kStreamingBlocks = 8;     // a multiprocessor
 
 extern __shared__ Piece digest_rings[];
 
-__global__ void __launch_bounds__(kDigestWarps* kWarp, kDigestBlocks)
+// kStages: leaves that a warp has, the one that it hashes included.
+template <unsigned kStages>
+__global__ void __launch_bounds__(kDigestWarps* kWarp, 1)
     digest_kernel(const __grid_constant__ DigestPlan plan) {
-  digest_tensors<kDigestWarps, kDigestStages>(
-      plan, reinterpret_cast<LeafRing<kDigestStages>*>(digest_rings));
+  digest_tensors<kDigestWarps, kStages>(plan, reinterpret_cast<LeafRing<kStages>*>(digest_rings));
+}
+
+template <unsigned kStages>
+cudaError_t launch_digest_staged(DigestPlan plan, int multiprocessors, cudaStream_t stream) {
+  const cudaError_t error = cudaFuncSetAttribute(
+      digest_kernel<kStages>, cudaFuncAttributeMaxDynamicSharedMemorySize, kDigestShared<kStages>);
+  if (error != cudaSuccess) return error;
+  const std::uint64_t most = static_cast<std::uint64_t>(multiprocessors);
+  const std::uint64_t useful = plan.units / kDigestWarps + 1;
+  // A warp brings the roots of many small tensors to their end while as many are hashed.
+  plan.root_blocks = static_cast<std::uint32_t>(
+      1 + std::min<std::uint64_t>(plan.count / (16 * kDigestWarps), most / 8));
+  const std::uint64_t blocks = plan.root_blocks + std::min(useful, most - plan.root_blocks);
+  digest_kernel<kStages>
+      <<<static_cast<unsigned>(blocks), kDigestWarps * kWarp, kDigestShared<kStages>, stream>>>(
+          plan);
+  return cudaGetLastError();
 }
 
 __global__ void __launch_bounds__(kStreamingThreads)
@@ -52,22 +69,15 @@ unsigned streaming_blocks(std::uint64_t bytes, int multiprocessors) {
 }  // namespace
 
 cudaError_t launch_digest(DigestPlan plan, int multiprocessors, cudaStream_t stream) {
-  cudaError_t error = cudaFuncSetAttribute(
-      digest_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kDigestShared);
+  int device = 0;
+  cudaError_t error = cudaGetDevice(&device);
   if (error != cudaSuccess) return error;
-  int resident = 0;  // blocks of a multiprocessor
-  error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, digest_kernel,
-                                                        kDigestWarps * kWarp, kDigestShared);
+  int shared = 0;  // bytes that a block may have
+  error = cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
   if (error != cudaSuccess) return error;
-  const std::uint64_t most = static_cast<std::uint64_t>(resident) * multiprocessors;
-  const std::uint64_t useful = plan.units / kDigestWarps + 1;
-  // A warp brings the roots of many small tensors to their end while as many are hashed.
-  plan.root_blocks = static_cast<std::uint32_t>(
-      1 + std::min<std::uint64_t>(plan.count / (16 * kDigestWarps), most / 8));
-  const std::uint64_t blocks = plan.root_blocks + std::min(useful, most - plan.root_blocks);
-  digest_kernel<<<static_cast<unsigned>(blocks), kDigestWarps * kWarp, kDigestShared, stream>>>(
-      plan);
-  return cudaGetLastError();
+  return static_cast<unsigned>(shared) >= kDigestShared<3>
+             ? launch_digest_staged<3>(plan, multiprocessors, stream)
+             : launch_digest_staged<2>(plan, multiprocessors, stream);
 }
 
 cudaError_t launch_compare(const void* left, const void* right, std::uint64_t bytes,
