@@ -43,6 +43,7 @@ Result<std::string> ControlClient::call(const std::string& request_json) {
   while (!rest.empty()) {
     const ssize_t sent = ::send(fd_, rest.data(), rest.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno == EPIPE) break;  // it hung up, and may have said why
     if (sent < 0) return fail(system_error("send", ""));
     rest.remove_prefix(static_cast<std::size_t>(sent));
   }

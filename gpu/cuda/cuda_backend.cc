@@ -49,6 +49,7 @@ class CudaBackend : public Backend {
   std::string_view name() const override { return "cuda"; }
 
   Result<Buffer> allocate(std::uint64_t bytes) override {
+    SAVEGATE_CHECK(device_->make_current());
     SAVEGATE_TRY(void* memory, device_->allocate(bytes));
     Buffer buffer(static_cast<std::byte*>(memory),
                   [device = device_](std::byte* given) { device->give_back(given); });
@@ -58,12 +59,14 @@ class CudaBackend : public Backend {
   }
 
   Result<Buffer> allocate_staging(std::uint64_t bytes) override {
+    SAVEGATE_CHECK(device_->make_current());
     SAVEGATE_TRY(void* memory, device_->allocate_pinned(bytes));
     return Buffer(static_cast<std::byte*>(memory),
                   [device = device_](std::byte* given) { device->give_back_pinned(given); });
   }
 
   Result<void> fill(const Tensor& tensor, const FillKey& key, std::uint64_t first_index) override {
+    SAVEGATE_CHECK(device_->make_current());
     SAVEGATE_CHECK(device_->check(
         launch_fill(tensor.dtype, tensor.data, elements(tensor.shape), stream_of(key), first_index,
                     device_->multiprocessors(), device_->stream()),
@@ -72,6 +75,7 @@ class CudaBackend : public Backend {
   }
 
   Result<std::vector<Digest>> digests(std::span<const Tensor> tensors) override {
+    SAVEGATE_CHECK(device_->make_current());
     return digests_.run(tensors);
   }
 
@@ -106,12 +110,14 @@ class CudaBackend : public Backend {
   Result<std::unique_ptr<Pending>> start_copy_to_host(void* to, const Tensor& from,
                                                       std::uint64_t offset,
                                                       std::uint64_t bytes) override {
+    SAVEGATE_CHECK(device_->make_current());
     auto pending = std::make_unique<PendingCopy>(device_);
     SAVEGATE_CHECK(pending->start(to, from.data + offset, bytes));
     return pending;
   }
 
   Result<std::optional<MemoryFacts>> memory() override {
+    SAVEGATE_CHECK(device_->make_current());
     SAVEGATE_CHECK(device_->synchronize());
     MemoryFacts facts;
     SAVEGATE_CHECK(device_->check(
@@ -138,17 +144,20 @@ class CudaBackend : public Backend {
   }
 
   Result<void> trim() override {
+    SAVEGATE_CHECK(device_->make_current());
     SAVEGATE_CHECK(device_->synchronize());
     return device_->check(cudaMemPoolTrimTo(device_->pool(), 0), "cudaMemPoolTrimTo");
   }
 
   Result<std::unique_ptr<Collectives>> open_collectives(
       Collectives& side, std::chrono::milliseconds timeout) override {
+    SAVEGATE_CHECK(device_->make_current());
     return open_nccl(device_, side, timeout);
   }
 
  private:
   Result<void> copy(void* to, const void* from, std::uint64_t bytes, cudaMemcpyKind kind) {
+    SAVEGATE_CHECK(device_->make_current());
     SAVEGATE_CHECK(device_->check(cudaMemcpyAsync(to, from, bytes, kind, device_->stream()),
                                   "cudaMemcpyAsync"));
     return device_->synchronize();

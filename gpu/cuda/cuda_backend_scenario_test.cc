@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <thread>
 
 #include "gpu/backend.h"
 #include "gpu/staging_pool.h"
@@ -44,6 +45,25 @@ class CudaBackendTest : public testing::Test {
   std::unique_ptr<Backend> cuda_;
   std::vector<Buffer> buffers_;
 };
+
+// CUDA's current device is each thread's own, and the first one where nobody said otherwise.
+TEST_F(CudaBackendTest, AnotherThreadMayUseIt) {
+  auto second = open_backend("cuda", 1);  // the second GPU where there is one
+  ASSERT_TRUE(second);
+  buffers_.push_back(second->get()->allocate(4096).value());
+  const Tensor tensor{Dtype::kU8, {4096}, buffers_.back().get()};
+  Result<Digest> digest = fail(internal_error("not run"));
+  Result<void> copied;
+  std::vector<std::byte> bytes(tensor.bytes());
+  std::thread([&] {
+    digest = second->get()->digest(tensor);
+    copied = second->get()->copy_to_host(bytes.data(), tensor, 0, bytes.size());
+  }).join();
+  ASSERT_TRUE(digest) << digest.error().to_string();
+  ASSERT_TRUE(copied) << copied.error().to_string();
+  EXPECT_EQ(*digest, digest_of(bytes.data(), bytes.size()));
+  buffers_.clear();  // before their backend
+}
 
 TEST_F(CudaBackendTest, FillIsTheHostsForEveryDtypeSizeAndAlignment) {
   for (Dtype dtype : kDtypes) {

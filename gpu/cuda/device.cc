@@ -23,7 +23,7 @@ Result<std::shared_ptr<Device>> Device::open(const CudaOptions& options) {
 }
 
 Result<void> Device::set_up() {
-  SAVEGATE_CHECK(check(cudaSetDevice(ordinal_), "cudaSetDevice"));
+  SAVEGATE_CHECK(make_current());
   SAVEGATE_CHECK(
       check(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, ordinal_),
             "cudaDeviceGetAttribute"));

@@ -30,6 +30,8 @@ class Device {
   // "cudaMallocAsync: rank 1: device 1: cudaErrorMemoryAllocation (out of memory)"
   Result<void> check(cudaError_t error, const char* call) const;
   Status error(const char* call, const std::string& text) const;
+  // For the calling thread, whose current device may be another. Before any other call.
+  Result<void> make_current() const { return check(cudaSetDevice(ordinal_), "cudaSetDevice"); }
   // All work is done, and what went wrong in it is told.
   Result<void> synchronize() const {
     return check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
