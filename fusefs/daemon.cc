@@ -111,13 +111,35 @@ Result<void> say_ready(int fd) {
   }
 }
 
-// Waits for the first reason to end: a signal, the parent's death, the command, the mount gone.
-Result<void> wait_for_end(int signals, int parent, int stop) {
-  std::array<pollfd, 3> events = {pollfd{signals, POLLIN, 0}, pollfd{stop, POLLIN, 0},
-                                  pollfd{parent, POLLIN, 0}};
+void tell(int event_fd) {
+  const std::uint64_t one = 1;
+  while (::write(event_fd, &one, sizeof one) < 0 && errno == EINTR) {
+  }
+}
+
+// Reasons to end: a signal, the parent's death, the command or the mount gone.
+struct Ends {
+  int signals;
+  int parent;
+  int stop;
+};
+
+// Waits for the first reason to end, or for `event_fd`, which says whether it came; -1: none.
+Result<bool> came_before_the_end(int event_fd, const Ends& ends) {
+  std::array<pollfd, 4> events = {pollfd{event_fd, POLLIN, 0}, pollfd{ends.signals, POLLIN, 0},
+                                  pollfd{ends.parent, POLLIN, 0}, pollfd{ends.stop, POLLIN, 0}};
   while (::poll(events.data(), events.size(), -1) < 0) {
     if (errno != EINTR) return fail(system_error("poll", ""));
   }
+  return events[0].revents != 0;
+}
+
+// Ready once the kernel has said what it can do: what is asked of the mount then is final.
+Result<void> serve(int negotiated, int ready_fd, const Ends& ends) {
+  SAVEGATE_TRY(const bool ready, came_before_the_end(negotiated, ends));
+  if (!ready) return {};
+  SAVEGATE_CHECK(say_ready(ready_fd));
+  SAVEGATE_CHECK(came_before_the_end(-1, ends));
   return {};
 }
 
@@ -161,7 +183,9 @@ Result<void> run_daemon(const DaemonOptions& options) {
   ::signal(SIGPIPE, SIG_IGN);
   const Descriptor signals(::signalfd(-1, &ending, SFD_CLOEXEC));
   const Descriptor stop(::eventfd(0, EFD_CLOEXEC));
-  if (signals.get() < 0 || stop.get() < 0) return fail(system_error("signalfd", ""));
+  const Descriptor negotiated(::eventfd(0, EFD_CLOEXEC));
+  if (signals.get() < 0 || stop.get() < 0 || negotiated.get() < 0)
+    return fail(system_error("signalfd", ""));
   const Descriptor parent(options.parent_pid > 0
                               ? static_cast<int>(::syscall(SYS_pidfd_open, options.parent_pid, 0))
                               : -1);
@@ -176,11 +200,8 @@ Result<void> run_daemon(const DaemonOptions& options) {
   if (const int error = fs->inodes.set_root(::dup(backing_fd)); error != 0) {
     return fail(system_error("stat", options.backing, error));
   }
-  const auto end = [fd = stop.get()] {
-    const std::uint64_t one = 1;
-    while (::write(fd, &one, sizeof one) < 0 && errno == EINTR) {
-    }
-  };
+  const auto end = [fd = stop.get()] { tell(fd); };
+  fs->set_negotiated([fd = negotiated.get()] { tell(fd); });
   SAVEGATE_TRY(auto session, Session::mount(all_operations(options.passthrough), fs.get(),
                                             options.mount, options.backing));
   fs->open_files.connect(fuse_session_fd(session->get()));
@@ -203,8 +224,8 @@ Result<void> run_daemon(const DaemonOptions& options) {
   if (control) {
     fs->trimmer.start(session->get());
     session->start(std::max(kLeastThreads, 2 * std::thread::hardware_concurrency()), end);
-    ended = say_ready(options.ready_fd);
-    if (ended) ended = wait_for_end(signals.get(), parent.get(), stop.get());
+    ended = serve(negotiated.get(), options.ready_fd,
+                  {.signals = signals.get(), .parent = parent.get(), .stop = stop.get()});
     if (ended && overdue) {
       ended = fail(unavailable(
           "an operation was held for longer than --hold-limit allows: the mount was aborted",

@@ -133,6 +133,7 @@ void FileSystem::negotiate(fuse_conn_info* connection, bool passthrough) {
   } else {
     open_files.allow_passthrough(passthrough ? "operations are traced" : "it was not asked for");
   }
+  negotiated_();
 }
 
 HandlePtr FileSystem::handle(const fuse_file_info* info) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -57,6 +58,8 @@ class FileSystem {
 
   // For fuse_lowlevel_ops::init. Passthrough is asked for if it is to be and nothing is traced.
   void negotiate(fuse_conn_info* connection, bool passthrough);
+  // Called by negotiate(), last. To be set before the mount is served.
+  void set_negotiated(std::function<void()> negotiated) { negotiated_ = std::move(negotiated); }
 
   // What is open stays until the kernel releases it, or the mount ends without that.
   void keep(std::shared_ptr<void> opened);
@@ -88,6 +91,7 @@ class FileSystem {
   const faults::Layout layout_;
   const int life_;
   const dev_t quiet_device_;  // of files whose backing has nothing to say at close; 0: none
+  std::function<void()> negotiated_;
   std::mutex opened_mutex_;
   std::unordered_map<const void*, std::shared_ptr<void>> opened_;
 

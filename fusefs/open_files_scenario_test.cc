@@ -56,11 +56,9 @@ class OpenFilesTest : public testing::Test {
   }
   // A file is closed for the daemon once the kernel has told it so.
   std::string arm_once_closed(const std::string& plan) {
-    std::string reply = arm(plan);
-    while (reply.find("keeps operations") != std::string::npos && files_are_being_closed()) {
-      reply = arm(plan);
+    while (files_are_being_closed()) {
     }
-    return reply;
+    return arm(plan);
   }
   bool files_are_being_closed() { return status().find(R"("path")") != std::string::npos; }
 

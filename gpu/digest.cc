@@ -76,6 +76,7 @@ TreeDigest& TreeDigest::operator=(TreeDigest&&) noexcept = default;
 TreeDigest::~TreeDigest() = default;
 
 void TreeDigest::update(const void* data, std::size_t bytes) {
+  if (bytes == 0) return;  // `data` may be null
   const auto* from = static_cast<const std::byte*>(data);
   impl_->length += bytes;
   if (impl_->block_bytes > 0) {

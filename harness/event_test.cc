@@ -1,6 +1,7 @@
 #include "harness/event.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -76,7 +77,8 @@ TEST(EventTest, AFieldOfAnotherTypeIsNamed) {
 class EventLogTest : public testing::Test {
  protected:
   EventLog read(const std::string& content) {
-    const std::string path = testing::TempDir() + "savegate-events.jsonl";
+    const std::string path =
+        testing::TempDir() + "savegate-events-" + std::to_string(::getpid()) + ".jsonl";
     std::ofstream(path, std::ios::binary) << content;
     EventLog log = read_events(path, "events/rank-1.jsonl");
     std::filesystem::remove(path);

@@ -1,6 +1,7 @@
 #include "harness/evidence.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -95,6 +96,7 @@ class StoredEvidenceTest : public testing::Test {
   }
 
   const std::string directory_ = testing::TempDir() + "savegate-evidence-" +
+                                 std::to_string(::getpid()) + "-" +
                                  testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
