@@ -115,7 +115,8 @@ std::vector<PastEntry> past_entries(Directory& folder, const View& view) {
   while (const dirent* next = ::readdir(folder.stream)) {
     const auto changed = shown.find(next->d_name);
     const bool hidden = changed != shown.end() && !changed->second;
-    if (!hidden) entries.push_back({next->d_name, next->d_ino, DTTOIF(next->d_type)});
+    if (!hidden)
+      entries.push_back({next->d_name, next->d_ino, static_cast<mode_t>(DTTOIF(next->d_type))});
     if (changed != shown.end()) shown.erase(changed);
   }
   for (const auto& [name, inode] : shown) {
