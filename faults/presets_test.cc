@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::string error_of(std::string_view toml) {
+std::string refusal_of(std::string_view toml) {
   auto plan = parse_plan(toml, "plan.toml");
   return plan ? "no error" : plan.error().to_string();
 }
@@ -69,19 +69,19 @@ TEST(PresetsTest, RulesOfAPlanStandBeforeThoseOfItsPreset) {
                         .value();
   ASSERT_EQ(plan.rules.size(), 2U);
   EXPECT_EQ(plan.rules[1].name, "failing-disk");
-  EXPECT_THAT(error_of("preset = 'failing-disk'\n"
-                       "[[rule]]\nname = 'failing-disk'\naction = { delay = '1ms' }\n"),
+  EXPECT_THAT(refusal_of("preset = 'failing-disk'\n"
+                         "[[rule]]\nname = 'failing-disk'\naction = { delay = '1ms' }\n"),
               HasSubstr("is taken"));
 }
 
 TEST(PresetsTest, UnknownNamesAndValuesAreToldWhereTheyStand) {
-  EXPECT_EQ(error_of("\npreset = 'full-dsk'\n"),
+  EXPECT_EQ(refusal_of("\npreset = 'full-dsk'\n"),
             "plan.toml:2:10: there is no preset `full-dsk`; did you mean `full-disk`?");
-  EXPECT_THAT(error_of("preset = { name = 'full-disk', limt = 1 }\n"),
+  EXPECT_THAT(refusal_of("preset = { name = 'full-disk', limt = 1 }\n"),
               HasSubstr("has no parameter `limt`; did you mean `limit`?"));
-  EXPECT_THAT(error_of("preset = { name = 'full-disk', limit = 'much' }\n"),
+  EXPECT_THAT(refusal_of("preset = { name = 'full-disk', limit = 'much' }\n"),
               HasSubstr("`limit`: "));
-  EXPECT_THAT(error_of("preset = { name = 'full-disk', limit = '1\"' }\n"), HasSubstr("quotes"));
+  EXPECT_THAT(refusal_of("preset = { name = 'full-disk', limit = '1\"' }\n"), HasSubstr("quotes"));
   EXPECT_FALSE(preset_from_words("full-disk:limit"));
 }
 
