@@ -20,7 +20,7 @@ namespace {
 constexpr int kRanks = 4;
 constexpr int kSteps = 40;
 
-constexpr const char* kPlan = R"(
+constexpr const char* kRandomPlan = R"(
 seed = 11
 [[rule]]
 name = "random write"
@@ -77,7 +77,7 @@ int play_rank(const Mounted& mounted, int rank, std::uint64_t schedule) {
 using Met = std::map<int, std::vector<std::string>>;
 
 Met play(std::uint64_t schedule) {
-  Mounted mounted(kPlan, "", Mounted::Trace::kNo);
+  Mounted mounted(kRandomPlan, "", Mounted::Trace::kNo);
   std::mt19937_64 random(schedule);
   std::array<int, kRanks> order = {0, 1, 2, 3};
   std::shuffle(order.begin(), order.end(), random);

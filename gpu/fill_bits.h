@@ -75,6 +75,7 @@ struct FloatBits {
 // uint16_t{}).
 template <class Use>
 auto with_format(Dtype dtype, Use use) {
+  // NOLINTBEGIN(bugprone-branch-clone): the formats differ in type
   switch (dtype) {
     case Dtype::kF32:
       return use(FloatBits<8, 23, true>{}, std::uint32_t{});
@@ -95,6 +96,7 @@ auto with_format(Dtype dtype, Use use) {
     default:
       return use(IntegerBits{}, std::uint64_t{});
   }
+  // NOLINTEND(bugprone-branch-clone)
 }
 
 // Element `index` of a stream, in the low bits.

@@ -24,7 +24,7 @@ namespace savegate::fusefs::bench {
 namespace {
 
 constexpr int kHolders = 2;  // processes
-constexpr std::size_t kBlock = 4096;
+constexpr std::size_t kHeldWrite = 4096;
 
 constexpr const char* kPlan = R"(
 [[rule]]
@@ -69,7 +69,7 @@ struct Holder {
 
 void* hold(void* argument) {
   const auto* holder = static_cast<Holder*>(argument);
-  static const std::array<char, kBlock> bytes{};
+  static const std::array<char, kHeldWrite> bytes{};
   static_cast<void>(::pwrite(holder->fd, bytes.data(), bytes.size(), holder->offset) < 0);
   return nullptr;
 }
@@ -85,7 +85,7 @@ pid_t start_holder(const std::string& path, int first, int threads) {
   ::pthread_attr_init(&small);
   ::pthread_attr_setstacksize(&small, 64 * 1024);
   for (std::size_t i = 0; i < holders.size(); i++) {
-    holders[i] = {fd, (first + static_cast<off_t>(i)) * static_cast<off_t>(kBlock)};
+    holders[i] = {fd, (first + static_cast<off_t>(i)) * static_cast<off_t>(kHeldWrite)};
     if (::pthread_create(&started[i], &small, hold, &holders[i]) != 0) give_up("pthread_create");
   }
   for (pthread_t thread : started) ::pthread_join(thread, nullptr);
@@ -94,13 +94,13 @@ pid_t start_holder(const std::string& path, int first, int threads) {
 
 double p99_of_writes(const std::string& path) {
   constexpr int kWrites = 4000;
-  static const std::array<char, kBlock> bytes{};
+  static const std::array<char, kHeldWrite> bytes{};
   const int fd = open_file(path);
   std::vector<double> times;
   times.reserve(kWrites);
   for (int i = 0; i < kWrites; i++) {
     const double begin = now();
-    if (::pwrite(fd, bytes.data(), bytes.size(), (i % 256) * static_cast<off_t>(kBlock)) < 0) {
+    if (::pwrite(fd, bytes.data(), bytes.size(), (i % 256) * static_cast<off_t>(kHeldWrite)) < 0) {
       give_up("pwrite");
     }
     times.push_back(now() - begin);
@@ -130,7 +130,7 @@ Latency beside_held(int rounds, int held, const std::string& base) {
   if (!idle.available()) give_up(idle.why_not().c_str());
   if (!busy.available()) give_up(busy.why_not().c_str());
   const std::string file = busy.mount() + "/held-write";
-  make_file(busy.backing() + "/held-write", held * static_cast<off_t>(kBlock));
+  make_file(busy.backing() + "/held-write", held * static_cast<off_t>(kHeldWrite));
   std::array<pid_t, kHolders> holders{};
   const int each = held / kHolders;
   for (std::size_t i = 0; i < holders.size(); i++) {
@@ -138,7 +138,7 @@ Latency beside_held(int rounds, int held, const std::string& base) {
   }
   wait_until_held(busy, held);
   for (const auto* daemon : {&idle, &busy}) {
-    make_file(daemon->backing() + "/other", 256 * static_cast<off_t>(kBlock));
+    make_file(daemon->backing() + "/other", 256 * static_cast<off_t>(kHeldWrite));
   }
   const Compared compared = in_turn(
       rounds, [&] { return p99_of_writes(idle.mount() + "/other"); },
@@ -152,7 +152,7 @@ double killed_in(const std::string& operation, int rounds, const std::string& ba
   MountedDaemon daemon(kPlan, {}, base);
   if (!daemon.available()) give_up(daemon.why_not().c_str());
   for (const char* rule : {"write", "fsync", "close"}) {
-    make_file(daemon.backing() + "/held-" + rule, kBlock);
+    make_file(daemon.backing() + "/held-" + rule, kHeldWrite);
   }
   double longest = 0;
   for (int round = 0; round < rounds; round++) {

@@ -341,7 +341,7 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
 }
 
 // Armed on every file, and never fires.
-constexpr const char* kNever =
+constexpr const char* kNeverFires =
     "[[rule]]\n"
     "match = { op = [\"data\", \"metadata\", \"sync\", \"query\"], nth = 1000000000 }\n"
     "action = { errno = \"EIO\" }\n";
@@ -389,7 +389,7 @@ class EveryDisk : public testing::TestWithParam<Configuration> {
     if (!disk_.available()) return;
     std::vector<std::string> arguments;
     if (GetParam().way == Way::kDaemon) arguments.emplace_back("--no-passthrough");
-    daemon_.emplace(GetParam().way == Way::kArmed ? kNever : "", std::move(arguments),
+    daemon_.emplace(GetParam().way == Way::kArmed ? kNeverFires : "", std::move(arguments),
                     disk_.folder());
   }
   void SetUp() override {
@@ -430,7 +430,7 @@ INSTANTIATE_TEST_SUITE_P(ModelTest, EveryDisk, testing::ValuesIn(kConfigurations
 TEST(ModelTest, ATraceChangesNothing) {
   const std::string trace = fmt::format("{}model-trace-{}", testing::TempDir(), getpid());
   // In memory: thousands of operations hold hundreds of fsyncs.
-  const MountedDaemon daemon(kNever, {"--trace", trace},
+  const MountedDaemon daemon(kNeverFires, {"--trace", trace},
                              access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "");
   if (!daemon.available()) GTEST_SKIP() << daemon.why_not();
   agree(daemon, from_environment("SAVEGATE_MODEL_SEED", 1),
