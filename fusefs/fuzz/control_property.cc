@@ -1,6 +1,7 @@
 #include "fusefs/fuzz/control_property.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -61,6 +62,7 @@ void ControlProperty::renew() {
   }
   peer_ = ::fork();
   if (peer_ == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (;;) ::pause();
   }
   recorder_ = std::move(*Recorder::create("", ""));
