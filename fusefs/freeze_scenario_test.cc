@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <fstream>
+#include <thread>
 
 #include "fusefs/scenario_support.h"
 
@@ -52,7 +53,7 @@ TEST_F(FreezeTest, TheJobStopsAndThawsAfterItsTime) {
   arm("op = \"write\", path = \"b\"", "freeze = \"200ms\", target = \"job\"");
   if (IsSkipped()) return;
   Child idle = write_as(0, "a", "and-wait");
-  while (content("a").size() != 5000) ::usleep(1000);
+  while (content("a").size() != 5000) std::this_thread::yield();
   Child writer = write_as(1, "b");
   EXPECT_TRUE(is_told(idle.pid(), WUNTRACED));
   EXPECT_TRUE(is_told(idle.pid(), WCONTINUED));

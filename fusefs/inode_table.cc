@@ -47,7 +47,7 @@ int InodeTable::lookup(const NodePtr& parent, const std::string& name, NodePtr& 
   auto fresh = std::make_shared<Node>(fd, attributes);
   std::unique_lock lock(mutex_);
   auto [position, inserted] =
-      nodes_.try_emplace(Key{attributes.st_dev, attributes.st_ino}, std::move(fresh));
+      nodes_.try_emplace(InodeKey{attributes.st_dev, attributes.st_ino}, std::move(fresh));
   node = position->second;
   size_ = nodes_.size();
   node->lookups++;
@@ -57,7 +57,7 @@ int InodeTable::lookup(const NodePtr& parent, const std::string& name, NodePtr& 
 
 NodePtr InodeTable::adopt(const NodePtr& inode, const NodePtr& parent, const std::string& name) {
   std::unique_lock lock(mutex_);
-  auto [position, inserted] = nodes_.try_emplace(Key{inode->dev, inode->ino}, inode);
+  auto [position, inserted] = nodes_.try_emplace(InodeKey{inode->dev, inode->ino}, inode);
   const NodePtr& node = position->second;
   size_ = nodes_.size();
   node->lookups++;
@@ -67,7 +67,7 @@ NodePtr InodeTable::adopt(const NodePtr& inode, const NodePtr& parent, const std
 
 NodePtr InodeTable::find(dev_t dev, ino_t ino) const {
   std::shared_lock lock(mutex_);
-  auto position = nodes_.find(Key{dev, ino});
+  auto position = nodes_.find(InodeKey{dev, ino});
   return position == nodes_.end() ? nullptr : position->second;
 }
 
@@ -78,7 +78,7 @@ void InodeTable::forget(NodeId id, std::uint64_t lookups) {
   Node* node = std::bit_cast<Node*>(id);
   node->lookups -= lookups;
   if (node->lookups != 0) return;
-  auto position = nodes_.find(Key{node->dev, node->ino});
+  auto position = nodes_.find(InodeKey{node->dev, node->ino});
   if (position == nodes_.end()) return;
   gone = std::move(position->second);
   nodes_.erase(position);

@@ -53,6 +53,18 @@ struct Node : std::enable_shared_from_this<Node> {
 };
 using NodePtr = std::shared_ptr<Node>;
 
+// A backing inode.
+struct InodeKey {
+  dev_t dev;
+  ino_t ino;
+  bool operator==(const InodeKey&) const = default;
+};
+struct InodeKeyHash {
+  std::size_t operator()(const InodeKey& key) const {
+    return std::hash<std::uint64_t>()(key.ino * 0x9E3779B97F4A7C15ull ^ key.dev);
+  }
+};
+
 class InodeTable {
  public:
   InodeTable() = default;
@@ -92,21 +104,11 @@ class InodeTable {
   std::uint64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
 
  private:
-  struct Key {
-    dev_t dev;
-    ino_t ino;
-    bool operator==(const Key&) const = default;
-  };
-  struct KeyHash {
-    std::size_t operator()(const Key& key) const {
-      return std::hash<std::uint64_t>()(key.ino * 0x9E3779B97F4A7C15ull ^ key.dev);
-    }
-  };
   void rename_locked(Node& node, const NodePtr& parent, const std::string& name);
 
   mutable std::shared_mutex mutex_;
   NodePtr root_;
-  std::unordered_map<Key, NodePtr, KeyHash> nodes_;
+  std::unordered_map<InodeKey, NodePtr, InodeKeyHash> nodes_;
   std::atomic<std::size_t> size_{0};
   std::size_t next_bucket_ = 0;  // of unopened()
   std::atomic<std::uint64_t> epoch_{1};

@@ -74,16 +74,6 @@ class Views {
 
  private:
   friend class View;
-  struct Key {
-    dev_t dev;
-    ino_t ino;
-    bool operator==(const Key&) const = default;
-  };
-  struct KeyHash {
-    std::size_t operator()(const Key& key) const {
-      return std::hash<std::uint64_t>()(key.ino * 0x9E3779B97F4A7C15ull ^ key.dev);
-    }
-  };
   struct Name {
     Timeline<NodePtr> changes;  // null: there was none of that name
     std::map<Viewer, std::uint64_t> missed;
@@ -97,15 +87,15 @@ class Views {
     Timeline<struct stat> changes;
   };
 
-  static Key key(const Node& node) { return {node.dev, node.ino}; }
+  static InodeKey key(const Node& node) { return {node.dev, node.ino}; }
   void begin_name(Change& change, const NodePtr& folder, const std::string& name);
   void begin_inode(Change& change, const NodePtr& node);
   void tidy_locked(std::uint64_t now);
 
   std::atomic<bool> recording_{false};
   mutable std::mutex mutex_;
-  std::unordered_map<Key, Folder, KeyHash> folders_;
-  std::unordered_map<Key, Inode, KeyHash> inodes_;
+  std::unordered_map<InodeKey, Folder, InodeKeyHash> folders_;
+  std::unordered_map<InodeKey, Inode, InodeKeyHash> inodes_;
   std::uint64_t longest_ns_ = 0;  // of all windows; UINT64_MAX with a rule that has none
   std::uint64_t grain_ns_ = 0;
   std::map<std::string, std::uint64_t> released_;  // rules without a window, and until when

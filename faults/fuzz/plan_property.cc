@@ -5,6 +5,7 @@
 #include <array>
 
 #include "faults/injector.h"
+#include "faults/injector_testing.h"
 #include "faults/plan.h"
 
 namespace savegate::faults {
@@ -12,15 +13,6 @@ namespace {
 
 constexpr std::string_view kSource = "plan.toml";
 constexpr std::uint64_t kLargest = INT64_MAX;  // no offset of a file is beyond
-
-Layout layout() {
-  Layout layout;
-  layout.shard = {"**/shard-*"};
-  layout.marker = {"**/.metadata"};
-  layout.pointer = {"latest"};
-  layout.temporary = {"*.tmp"};
-  return layout;
-}
 
 std::string broken_by_refusal(const Status& status) {
   const std::string text = status.to_string();
@@ -83,7 +75,7 @@ std::string broken_by_plan(std::string_view text) {
   if (!again) return "what it prints is refused: " + again.error().to_string() + "\n" + printed;
   if (*again != *plan) return "what it prints reads as another plan:\n" + printed;
 
-  Injector injector(*plan, layout(), 1);
+  Injector injector(*plan, testing_layout(), 1);
   injector.adopt(1, "latest", kLargest);
   injector.adopt(2, "step_2/shard-1", 12345);
   for (int rank = -1; rank < 2; ++rank) {
