@@ -17,9 +17,10 @@ using reports::Need;
 using Json = nlohmann::json;
 using Output = nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, 12> kNames = {
-    "hello",  "resumed", "update",           "save_begin",      "save_end", "durable",
-    "export", "memory",  "collective_enter", "collective_exit", "phase",    "done"};
+constexpr std::array<std::string_view, 13> kNames = {
+    "hello",   "resumed", "update",    "save_begin",       "save_end",
+    "durable", "export",  "memory",    "collective_enter", "collective_exit",
+    "phase",   "done",    "hook_error"};
 
 std::optional<EventKind> kind_from_name(std::string_view name) {
   for (std::size_t i = 0; i < kNames.size(); ++i) {
@@ -167,12 +168,18 @@ void read_fields(JsonFields& fields, const Json& json, Event& event) {
   read_items(fields, event);
   event.path = fields.string("path", Need::kOptional);
   const bool collective = is_one_of(kind, {kCollectiveEnter, kCollectiveExit});
-  event.name = fields.string("name", need(collective || is_one_of(kind, {kPhase, kMemory})));
+  event.name =
+      fields.string("name", need(collective || is_one_of(kind, {kPhase, kMemory, kHookError})));
   event.collective = fields.string("collective", need(collective));
   event.number = fields.count("number", need(collective)).value_or(0);
   event.changed = fields.boolean("changed", need(kind == kUpdate)).value_or(false);
   read_samples(fields, event);
   event.digest = fields.string("digest", need(kind == kExport));
+  event.contract = fields.small_integer("contract", Need::kOptional).value_or(1);
+  if (event.contract != kContract) {
+    fields.set_error(
+        fmt::format("contract version {}; this savegate knows {}", event.contract, kContract));
+  }
   event.world = fields.small_integer("world", need(kind == kHello)).value_or(0);
   event.pid = fields.integer("pid", Need::kOptional).value_or(0);
   event.device = fields.string("device", Need::kOptional);
@@ -202,6 +209,7 @@ std::string print_event(const Event& event) {
   using enum EventKind;
   const EventKind kind = event.kind;
   Output json = {{"event", event_name(kind)}, {"time_ns", event.time_ns}, {"rank", event.rank}};
+  if (kind != kHello && event.pid != 0) json["pid"] = event.pid;
   if (event.attempt != 1) json["attempt"] = event.attempt;
   if (event.step) {
     json["step"] = *event.step;
@@ -221,6 +229,7 @@ std::string print_event(const Event& event) {
   if (!event.samples.empty()) json["samples"] = event.samples;
   if (kind == kExport) json["digest"] = event.digest;
   if (kind == kHello) {
+    json["contract"] = event.contract;
     json["world"] = event.world;
     json["pid"] = event.pid;
     json["device"] = event.device;

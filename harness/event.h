@@ -29,7 +29,11 @@ enum class EventKind : std::uint8_t {
   kCollectiveExit,
   kPhase,
   kDone,
+  kHookError,  // the subject's instrument itself failed
 };
+// The newest version of the contract; a hello of another one is no evidence.
+inline constexpr int kContract = 1;
+
 std::string_view event_name(EventKind kind);  // "save_begin"
 
 // One saved or restored object (H7): its digest says nothing without the rest.
@@ -70,16 +74,18 @@ struct Event {
   std::optional<EventError> error;
   std::vector<Item> items;   // resumed, save_begin
   std::string path;          // resumed: the checkpoint path that the program resolved
-  std::string name;          // phase; memory: phase that ended; collective: communicator
+  std::string name;          // phase; memory: phase that ended; collective: communicator;
+                             // hook_error: the call that failed
   std::string collective;    // collective_*: kind ("barrier", "all_gather")
   std::uint64_t number = 0;  // collective_*: its number on that communicator
   bool changed = false;      // update
   std::vector<std::pair<std::int64_t, std::int64_t>> samples;  // update: [first, last] ids
   std::string digest;                                          // export
+  int contract = 1;                                            // hello
   int world = 0;                                               // hello
-  std::int64_t pid = 0;                                        // hello
-  std::string device;                                          // hello
-  std::map<std::string, std::string> versions;                 // hello
+  std::int64_t pid = 0;  // hello; else of a process other than the one that said hello, or 0
+  std::string device;    // hello
+  std::map<std::string, std::string> versions;  // hello
   // memory: bytes by name; absent or JSON null means not obtained. A 0 is a measured 0.
   std::map<std::string, std::optional<std::uint64_t>> memory;
   int line = 0;  // of the log that it was read from; not written

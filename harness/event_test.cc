@@ -20,7 +20,7 @@ std::string parse_error(const std::string& line) {
 TEST(EventTest, EveryKindSurvivesPrintingAndParsing) {
   for (
       const char* line : {
-          R"({"event":"hello","time_ns":1,"rank":1,"world":2,"pid":4712,"device":"cpu","versions":{"a":"1"}})",
+          R"({"event":"hello","time_ns":1,"rank":1,"contract":1,"world":2,"pid":4712,"device":"cpu","versions":{"a":"1"}})",
           R"({"event":"resumed","time_ns":1,"rank":1,"step":null,"ok":true})",
           R"({"event":"resumed","time_ns":1,"rank":1,"step":null,"ok":false,"path":"step_2","error":{"text":"gone","errno_name":"ENOENT","rank":1,"path":"step_2/shard"}})",
           R"({"event":"update","time_ns":1,"rank":0,"step":3,"changed":true,"samples":[[40,47]]})",
@@ -32,7 +32,9 @@ TEST(EventTest, EveryKindSurvivesPrintingAndParsing) {
           R"({"event":"collective_enter","time_ns":1,"rank":0,"name":"world","number":7,"collective":"barrier"})",
           R"({"event":"collective_exit","time_ns":1,"rank":0,"name":"world","number":7,"collective":"barrier"})",
           R"({"event":"phase","time_ns":1,"rank":0,"name":"commit"})",
+          R"({"event":"phase","time_ns":1,"rank":0,"pid":4713,"name":"written"})",
           R"({"event":"done","time_ns":1,"rank":0})",
+          R"({"event":"hook_error","time_ns":1,"rank":0,"error":{"text":"TypeError"},"name":"items"})",
       }) {
     const auto event = parse_event(line);
     ASSERT_TRUE(event) << line << ": " << event.error().to_string();
@@ -59,6 +61,8 @@ TEST(EventTest, WhatMustBeThereIsAskedFor) {
   EXPECT_THAT(parse_error(R"({"event":"resumed","time_ns":1,"rank":0})"), HasSubstr("`step`"));
   EXPECT_THAT(parse_error(R"({"event":"update","time_ns":1,"rank":0,"step":1,"changed":null})"),
               HasSubstr("`changed` is missing"));
+  EXPECT_THAT(parse_error(R"({"event":"hello","time_ns":1,"rank":0,"contract":2,"world":1})"),
+              HasSubstr("contract version 2"));
   EXPECT_THAT(parse_error(R"({"event":"save_end","time_ns":1,"rank":0,"step":1})"),
               HasSubstr("`ok` is missing"));
 }

@@ -159,9 +159,11 @@ void check_comparisons(const Evidence& evidence, Lines& lines) {
 
 std::size_t size_of_dtype(const std::string& dtype) {
   static const std::map<std::string, std::size_t> kSizes = {
-      {"f64", 8},  {"i64", 8}, {"u64", 8},  {"f32", 4},  {"i32", 4},     {"u32", 4},
-      {"bf16", 2}, {"f16", 2}, {"i16", 2},  {"u16", 2},  {"f8_e4m3", 1}, {"f8_e5m2", 1},
-      {"i8", 1},   {"u8", 1},  {"bool", 1}, {"bytes", 1}};
+      {"c128", 16}, {"c64", 8},  {"c32", 4},         {"f64", 8},         {"f32", 4},
+      {"f16", 2},   {"bf16", 2}, {"f8_e4m3", 1},     {"f8_e5m2", 1},     {"i64", 8},
+      {"i32", 4},   {"i16", 2},  {"i8", 1},          {"u64", 8},         {"u32", 4},
+      {"u16", 2},   {"u8", 1},   {"f8_e4m3fnuz", 1}, {"f8_e5m2fnuz", 1}, {"f8_e8m0", 1},
+      {"bool", 1},  {"bytes", 1}};
   const auto found = kSizes.find(dtype);
   return found == kSizes.end() ? 0 : found->second;
 }

@@ -101,6 +101,36 @@ TEST(ExecutedFaultsTest, AnEventOfAnotherClockIsInvalid) {
       "CLOCK_MONOTONIC");
 }
 
+TEST(ExecutedFaultsTest, AHookThatFailedIsInvalid) {
+  expect_broken_protocol(
+      [](JobBuilder& job) {
+        Event failed = first_of(job, EventKind::kSaveBegin);
+        failed.kind = EventKind::kHookError;
+        failed.name = "save_begin";
+        failed.error = EventError{};
+        failed.error->text = "TypeError: no bytes";
+        job.at(1).events[1].events.push_back(failed);
+      },
+      "the subject's hook failed in `save_begin`: TypeError: no bytes");
+}
+
+TEST(ExecutedFaultsTest, AChildThatSpeaksAsItsRankIsInvalid) {
+  expect_broken_protocol([](JobBuilder& job) { first_of(job, EventKind::kUpdate).pid = 4711; },
+                         "said by process 4711, a child");
+  expect_broken_protocol(
+      [](JobBuilder& job) {
+        auto& events = job.at(1).events[1].events;
+        events.push_back(first_of(job, EventKind::kHello));
+      },
+      "said already in line");
+}
+
+TEST(ExecutedFaultsTest, AChildMayReportTheSaveThatItDoes) {
+  JobBuilder job = sound_job();
+  first_of(job, EventKind::kSaveEnd).pid = 4711;
+  EXPECT_EQ(executed_faults(job.evidence).outcome, Outcome::kPass);
+}
+
 TEST(ExecutedFaultsTest, AnEventOfAnotherRankIsInvalid) {
   expect_broken_protocol([](JobBuilder& job) { first_of(job, EventKind::kUpdate).rank = 0; },
                          "says that it is of rank 0");

@@ -31,12 +31,30 @@ class RankProtocol {
     if (event.kind == EventKind::kHello && event.world != world) {
       add(event, fmt::format("speaks of {} ranks, {} were launched", event.world, world));
     }
+    if (event.kind == EventKind::kHookError) {
+      add(event, fmt::format("the subject's hook failed in `{}`: {}", event.name,
+                             event.error ? event.error->text : "no reason given"));
+    }
+    check_process(event);
     check_save(event);
   }
 
   std::vector<std::string> lines() && { return std::move(lines_); }
 
  private:
+  // A child process may report on what it does for its rank; it is not the rank.
+  void check_process(const Event& event) {
+    if (event.kind == EventKind::kHello) {
+      if (hello_ != nullptr) add(event, fmt::format("said already in line {}", hello_->line));
+      hello_ = &event;
+      return;
+    }
+    if (event.pid == 0) return;
+    using enum EventKind;
+    if (event.kind != kResumed && event.kind != kUpdate && event.kind != kDone) return;
+    add(event, fmt::format("said by process {}, a child of the rank's own", event.pid));
+  }
+
   void check_save(const Event& event) {
     const bool begin = event.kind == EventKind::kSaveBegin;
     const bool end = event.kind == EventKind::kSaveEnd;
@@ -63,6 +81,7 @@ class RankProtocol {
 
   const Life& life_;
   const int rank_;
+  const Event* hello_ = nullptr;
   std::map<std::int64_t, Told> saves_;  // by step
   std::vector<std::string> lines_;
 };

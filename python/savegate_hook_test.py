@@ -1,0 +1,375 @@
+"""The hook by itself: what it writes, what it digests, and that it never changes the program."""
+
+import json
+import os
+import random
+import sys
+import tempfile
+import threading
+import unittest
+from unittest import mock
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import savegate_hook  # noqa: E402
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+try:
+    import torch
+except ImportError:
+    torch = None
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+class Run:
+    """The environment of a rank, and the lines that it wrote."""
+
+    def __init__(self, **variables):
+        self._folder = tempfile.TemporaryDirectory()
+        self.events = os.path.join(self._folder.name, "rank-0.jsonl")
+        self._environment = mock.patch.dict(os.environ, dict(
+            {"RANK": "0", "WORLD_SIZE": "1", "SAVEGATE_EVENTS": self.events,
+             "SAVEGATE_DIR": self._folder.name, "SAVEGATE_CONTROL": ""}, **variables))
+
+    def __enter__(self):
+        self._environment.start()
+        return self
+
+    def __exit__(self, *unused):
+        self._environment.stop()
+        self._folder.cleanup()
+
+    def lines(self, event=None):
+        with open(self.events) as file:
+            lines = [json.loads(line) for line in file]
+        return [line for line in lines if event in (None, line["event"])]
+
+
+def quiet():
+    return mock.patch.object(savegate_hook, "_say", lambda text: None)
+
+
+class EventsTest(unittest.TestCase):
+    def test_a_clean_life_is_told_in_order(self):
+        with Run(SAVEGATE_UNTIL="save 1") as run:
+            hook = savegate_hook.Hook()
+            hook.load_begin()
+            hook.resumed(None)
+            hook.update(1, samples=[(0, 7)])
+            with hook.saving(1, {"model": {"w": 1.5}}) as saving:
+                pass
+            self.assertTrue(hook.until_reached(saving.save))
+            hook.done()
+            self.assertEqual([line["event"] for line in run.lines()],
+                             ["hello", "resumed", "update", "save_begin", "save_end", "durable", "done"])
+            item = run.lines("save_begin")[0]["items"][0]
+            self.assertEqual((item["name"], item["kind"], item["dtype"], item["bytes"]),
+                             ("model.w", "parameter", "f64", 8))
+
+    def test_without_an_event_file_nothing_is_done(self):
+        with Run(SAVEGATE_EVENTS=""):
+            hook = savegate_hook.Hook()
+            with hook.saving(1, {"unknown": object()}):
+                pass
+            hook.done()
+            self.assertFalse(hook.enabled)
+
+    def test_an_exception_of_the_save_passes_through_and_is_told_from_its_first_cause(self):
+        with Run() as run:
+            hook = savegate_hook.Hook()
+            with self.assertRaises(RuntimeError):
+                with hook.saving(1, {}):
+                    try:
+                        raise OSError(28, "No space left on device", os.environ["SAVEGATE_DIR"] + "/step_1/a")
+                    except OSError as error:
+                        raise RuntimeError("save failed") from error
+            end = run.lines("save_end")[0]
+            self.assertFalse(end["ok"])
+            self.assertEqual(end["error"]["errno_name"], "ENOSPC")
+            self.assertEqual(end["error"]["path"], "step_1/a")
+            self.assertIn("save failed", end["error"]["text"])
+            self.assertEqual(run.lines("durable"), [])
+
+    def test_failures_by_rank_name_the_rank(self):
+        class ByRank(Exception):
+            failures = {3: (OSError(5, "Input/output error"), None)}
+
+        with Run() as run:
+            hook = savegate_hook.Hook()
+            with self.assertRaises(ByRank):
+                with hook.saving(1, {}):
+                    raise ByRank()
+            error = run.lines("save_end")[0]["error"]
+            self.assertEqual((error["rank"], error["errno_name"]), (3, "EIO"))
+
+    def test_an_asynchronous_save_is_durable_when_another_thread_says_so(self):
+        with Run() as run:
+            hook = savegate_hook.Hook()
+            with hook.saving(1, {}, asynchronous=True) as saving:
+                pass
+            self.assertEqual(run.lines("durable"), [])
+            thread = threading.Thread(target=saving.durable)
+            thread.start()
+            thread.join()
+            self.assertTrue(run.lines("durable")[0]["ok"])
+
+    def test_a_refused_load_is_told_with_its_path(self):
+        with Run() as run:
+            savegate_hook.Hook().resumed(None, path=os.environ["SAVEGATE_DIR"] + "/step_2",
+                                         error=FileNotFoundError(2, "gone", "shard"))
+            resumed = run.lines("resumed")[0]
+            self.assertEqual((resumed["ok"], resumed["step"], resumed["path"]), (False, None, "step_2"))
+            self.assertEqual(resumed["error"]["errno_name"], "ENOENT")
+
+    def test_saves_are_counted_on_from_the_one_that_was_restored(self):
+        with Run() as run:
+            hook = savegate_hook.Hook()
+            hook.resumed(40, items={}, save=4)
+            for step in (50, 50):
+                with hook.saving(step, {}):
+                    pass
+            begun = run.lines("save_begin")
+            self.assertEqual([line["save"] for line in begun], [5, 6])
+            self.assertEqual([line.get("attempt", 1) for line in begun], [1, 2])
+
+    def test_a_save_whose_number_nobody_said_is_no_guess(self):
+        with Run() as run, quiet():
+            hook = savegate_hook.Hook()
+            hook.resumed(40, items={})
+            with hook.saving(50, {}):
+                pass
+            self.assertIn("save=N", run.lines("hook_error")[0]["error"]["text"])
+
+
+class HarmlessTest(unittest.TestCase):
+    def test_a_state_without_bytes_is_told_and_the_program_goes_on(self):
+        with Run() as run, quiet():
+            hook = savegate_hook.Hook()
+            with hook.saving(1, {"lock": threading.Lock()}):
+                pass
+            hook.done()
+            failed = run.lines("hook_error")[0]
+            self.assertEqual(failed["name"], "items")
+            self.assertIn("`lock`", failed["error"]["text"])
+            self.assertEqual(len(run.lines("save_end")), 1)
+
+    def test_wrong_arguments_and_a_closed_event_file_raise_nothing(self):
+        with Run() as run, quiet():
+            hook = savegate_hook.Hook()
+            hook.update("no step", samples=[3])
+            self.assertEqual(run.lines("hook_error")[0]["name"], "update")
+            os.close(hook._events)
+            hook.done()
+            self.assertFalse(hook.enabled)
+
+    def test_an_event_file_that_cannot_be_opened_raises_nothing(self):
+        with Run(SAVEGATE_EVENTS="/nonexistent/rank-0.jsonl"), quiet():
+            self.assertFalse(savegate_hook.Hook().enabled)
+
+    def test_a_daemon_that_is_gone_ends_the_marks_alone(self):
+        with Run(SAVEGATE_CONTROL="/nonexistent/control") as run, quiet():
+            hook = savegate_hook.Hook()
+            hook.phase("commit")
+            hook.phase("after")
+            self.assertEqual(len(run.lines("phase")), 2)
+
+    def test_a_name_that_is_no_text_is_written_all_the_same(self):
+        with Run() as run:
+            savegate_hook.Hook().resumed(1, items={}, path=os.fsdecode(b"step_\xff"))
+            self.assertEqual(run.lines("resumed")[0]["path"], "step_?")
+
+    def test_a_forked_child_says_whose_its_lines_are(self):
+        with Run() as run:
+            hook = savegate_hook.Hook()
+            child = os.fork()
+            if child == 0:
+                hook.phase("written")
+                os._exit(0)
+            os.waitpid(child, 0)
+            hook.phase("waited")
+            written, waited = run.lines("phase")
+            self.assertEqual(written["pid"], child)
+            self.assertNotIn("pid", waited)
+
+    def test_marks_of_threads_and_children_go_over_lines_of_their_own(self):
+        with Run() as run:
+            import socket
+            path = run.events + ".control"
+            server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            server.bind(path)
+            server.listen()
+            served = []
+
+            def serve(number, connection):
+                with connection, connection.makefile("rwb") as lines:
+                    for line in lines:
+                        served.append((number, json.loads(line)["name"]))
+                        lines.write(b'{"ok":true}\n')
+                        lines.flush()
+
+            def accept():
+                for number in range(3):
+                    threading.Thread(target=serve, args=(number, server.accept()[0]), daemon=True).start()
+
+            acceptor = threading.Thread(target=accept, daemon=True)
+            acceptor.start()
+            with mock.patch.dict(os.environ, {"SAVEGATE_CONTROL": path}):
+                hook = savegate_hook.Hook()
+            hook.phase("main")
+            other = threading.Thread(target=hook.phase, args=("thread",))
+            other.start()
+            other.join()
+            child = os.fork()
+            if child == 0:
+                hook.phase("child")
+                os._exit(0)
+            os.waitpid(child, 0)
+            hook.phase("main again")
+            acceptor.join()
+            server.close()
+            self.assertEqual([name for _, name in served], ["main", "thread", "child", "main again"])
+            lines = [line for line, _ in served]
+            self.assertEqual(len(set(lines)), 3)
+            self.assertEqual(lines[0], lines[3])
+
+
+class ItemsTest(unittest.TestCase):
+    def items(self, state, **named):
+        with Run():
+            return savegate_hook.Hook(**named).items(state)
+
+    def test_nested_values_have_dotted_names(self):
+        items = self.items({"model": {"layers": [{"w": b"ab"}, {"w": b""}]}, "step": 3, "note": None})
+        self.assertEqual([item["name"] for item in items],
+                         ["model.layers.0.w", "model.layers.1.w", "step", "note"])
+        self.assertEqual([item["bytes"] for item in items], [2, 0, 8, 0])
+
+    def test_the_kind_is_that_of_the_usual_name_unless_the_program_says_it(self):
+        state = {"model": {"w": 1.0}, "optimizer": {"m": 1.0}, "lr_scheduler": {"last": 1},
+                 "rng": random.getstate(), "step": 1, "ema": {"w": 1.0}}
+        kinds = {item["name"].split(".")[0]: item["kind"]
+                 for item in self.items(state, kinds={"ema": "derived"})}
+        self.assertEqual(kinds, {"model": "parameter", "optimizer": "optimizer", "step": "counter",
+                                 "lr_scheduler": "scheduler", "rng": "rng", "ema": "derived"})
+
+    def test_a_generators_state_is_one_array(self):
+        items = self.items({"rng": random.getstate()})
+        self.assertEqual([(item["dtype"], item["local_shape"]) for item in items],
+                         [("i64", []), ("i64", [625]), ("bytes", [0])])
+
+    def test_a_shard_says_what_it_is_a_slice_of(self):
+        item, = self.items({"w": savegate_hook.Shard([1.0, 2.0], global_shape=[4], offset=[2])})
+        self.assertEqual((item["scope"], item["global_shape"], item["local_shape"], item["offset"]),
+                         ("shard", [4], [2], [2]))
+
+    def test_numbers_have_the_bytes_of_their_type(self):
+        items = self.items({"a": True, "b": 1 + 2j, "c": 1 << 70, "d": "text", "e": -1})
+        self.assertEqual([(item["dtype"], item["bytes"]) for item in items],
+                         [("bool", 1), ("c128", 16), ("bytes", 22), ("bytes", 4), ("i64", 8)])
+
+
+def engines():
+    """All that can digest here, by name."""
+    found = [savegate_hook._PythonDigests()]
+    for engine in (savegate_hook._PackageDigests,):
+        try:
+            found.append(engine())
+        except ImportError:
+            pass
+    return found
+
+
+def digests_of(values):
+    pieces = [piece for value in values for _, piece in savegate_hook._items_of("x", value)]
+    return [engine.digests(pieces) for engine in engines()]
+
+
+class DigestsTest(unittest.TestCase):
+    def test_the_known_digests_come_out(self):
+        with open(os.path.join(ROOT, "harness/worker/digest_vectors.txt")) as file:
+            vectors = [line.split() for line in file if not line.startswith("#")]
+        self.assertGreater(len(vectors), 20)
+        for size, digest in vectors:
+            data = bytes((7 * i + i // 256) % 256 for i in range(int(size)))
+            for engine in engines():
+                self.assertEqual(engine.digests([savegate_hook._Piece.of(data)]), [digest],
+                                 "%s bytes by %s" % (size, engine.name))
+
+    def test_engines_agree_on_every_short_length(self):
+        if len(engines()) == 1:
+            self.skipTest("there is one engine alone: libsavegate_worker.so is not built")
+        data = random.Random(7).randbytes(4200)
+        pieces = [savegate_hook._Piece.of(data[:size]) for size in range(0, 300)]
+        pieces += [savegate_hook._Piece.of(data[:size]) for size in range(300, 4200, 117)]
+        first, *others = (engine.digests(pieces) for engine in engines())
+        for other in others:
+            self.assertEqual(other, first)
+
+
+@unittest.skipIf(numpy is None, "NumPy is not importable")
+class NumpyTest(unittest.TestCase):
+    def test_an_array_has_the_digest_of_its_bytes_contiguous_or_not(self):
+        for dtype in ("f4", "f8", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?", "c8", "c16"):
+            array = (numpy.arange(1500) % 97).astype(dtype).reshape(30, 50)
+            for shape in (array, array.T, array[:, ::3], array[:0], array[3, 4]):
+                digests = digests_of([shape, shape.tobytes()])
+                for of_array, of_bytes in digests:
+                    self.assertEqual(of_array, of_bytes, (dtype, shape.shape))
+
+    def test_an_item_says_dtype_and_shape(self):
+        with Run():
+            items = savegate_hook.Hook().items({"a": numpy.zeros((2, 3), "f4"), "b": numpy.int64(3),
+                                                "c": numpy.array(1 + 2j)})
+        self.assertEqual([(item["dtype"], item["local_shape"], item["bytes"]) for item in items],
+                         [("f32", [2, 3], 24), ("i64", [], 8), ("c128", [], 16)])
+
+    def test_an_array_of_objects_is_refused(self):
+        with self.assertRaises(TypeError):
+            list(savegate_hook._items_of("x", numpy.array([object()])))
+
+
+@unittest.skipIf(torch is None, "PyTorch is not importable")
+class TorchTest(unittest.TestCase):
+    DTYPES = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2",
+              "complex128", "complex64", "int64", "int32", "int16", "int8", "uint8", "bool")
+
+    def tensors(self, device):
+        for name in self.DTYPES:
+            if hasattr(torch, name):
+                base = (torch.arange(1500, device=device) % 97).to(torch.float32).reshape(30, 50)
+                yield base.to(getattr(torch, name))
+
+    def check_bytes(self, device):
+        for tensor in self.tensors(device):
+            for view in (tensor, tensor.t(), tensor[:, ::3], tensor[:0], tensor[3, 4]):
+                flat = view.contiguous().reshape(-1).cpu().view(torch.uint8)
+                for of_tensor, of_bytes in digests_of([view, bytes(flat.tolist())]):
+                    self.assertEqual(of_tensor, of_bytes, (tensor.dtype, view.shape))
+
+    def test_a_tensor_has_the_digest_of_its_bytes_contiguous_or_not(self):
+        self.check_bytes("cpu")
+
+    def test_a_tensor_of_a_gpu_has_the_digest_of_its_bytes(self):
+        if not torch.cuda.is_available():
+            self.skipTest("no GPU")
+        self.check_bytes("cuda")
+
+    def test_a_parameter_and_a_conjugate_have_their_values_bytes(self):
+        value = torch.tensor([1 + 2j, 3 - 4j])
+        for parameter, conjugate, of_bytes in digests_of([
+                torch.nn.Parameter(value), value.conj().conj(), value.numpy().tobytes()
+                if numpy is not None else bytes(torch.view_as_real(value).reshape(-1)
+                                                .view(torch.uint8).tolist())]):
+            self.assertEqual(parameter, of_bytes)
+            self.assertEqual(conjugate, of_bytes)
+
+    def test_a_sparse_tensor_is_refused(self):
+        with self.assertRaises(TypeError):
+            list(savegate_hook._items_of("x", torch.eye(3).to_sparse()))
+
+
+if __name__ == "__main__":
+    unittest.main()
