@@ -1,7 +1,5 @@
 #include "faults/status.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <charconv>
 #include <cstring>
@@ -68,13 +66,13 @@ std::string Status::to_string() const {
   if (error != 0) {
     std::array<char, 256> buffer{};
     const char* meaning = ::strerror_r(error, buffer.data(), buffer.size());
-    part(": ", fmt::format("{} ({})", errno_name(error), meaning));
+    part(": ", errno_name(error) + " (" + meaning + ")");
   }
   part(": ", path);
-  if (rank >= 0) part(", ", fmt::format("rank {}", rank));
-  if (offset) part(", ", fmt::format("offset {}", *offset));
-  if (asked) part(", ", fmt::format("{} bytes asked", *asked));
-  if (done) part(", ", fmt::format("{} {}", *done, asked ? "done" : "bytes done"));
+  if (rank >= 0) part(", ", "rank " + std::to_string(rank));
+  if (offset) part(", ", "offset " + std::to_string(*offset));
+  if (asked) part(", ", std::to_string(*asked) + " bytes asked");
+  if (done) part(", ", std::to_string(*done) + (asked ? " done" : " bytes done"));
   part(": ", text);
   if (line.empty()) line = "unknown error";
   return one_line(std::move(line));
@@ -117,7 +115,7 @@ std::string errno_name(int error) {
   for (const ErrnoWord& word : kErrnoWords) {
     if (word.error == error) return std::string(word.name);
   }
-  return fmt::format("errno {}", error);
+  return "errno " + std::to_string(error);
 }
 
 std::optional<int> errno_from_name(std::string_view name) {

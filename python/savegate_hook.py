@@ -67,6 +67,9 @@ _DTYPES = {
 }
 
 
+_said_hello = {}  # by event file: the process; a child inherits this
+
+
 class Shard:
     """A slice of a global tensor, for values that do not say so themselves."""
 
@@ -124,7 +127,10 @@ class Hook:
             _say("no events: %s" % error)
             return
         self.enabled = True
-        if self._own_process is not None:
+        if path in _said_hello:
+            self._own_process = _said_hello[path]  # this one, or the one that forked it
+        elif self._own_process is not None:
+            _said_hello[path] = self._own_process
             self._hello(dict(versions or {}))
 
     # -- events ---------------------------------------------------------------------------------
@@ -615,6 +621,36 @@ def _usual_kind(name, item):
 _LEAF = 4096
 
 
+class _Range(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("bytes", ctypes.c_size_t)]
+
+
+class _LibraryDigests:
+    """libsavegate_worker.so."""
+
+    name = "library"
+    on_devices = True
+
+    def __init__(self, path):
+        self._library = ctypes.CDLL(path)
+        if self._library.savegate_contract() != CONTRACT:
+            raise OSError("it speaks another version of the contract")
+        self._library.savegate_error.restype = ctypes.c_char_p
+
+    def digests(self, pieces):
+        digests = [""] * len(pieces)
+        for device in sorted({piece.device for piece in pieces}):
+            places = [place for place, piece in enumerate(pieces) if piece.device == device]
+            ranges = (_Range * len(places))(*[(pieces[i].address, pieces[i].size) for i in places])
+            texts = ((ctypes.c_char * 33) * len(places))()
+            if self._library.savegate_digests(device.encode(), ranges,
+                                              ctypes.c_size_t(len(places)), texts) != 0:
+                raise RuntimeError(self._library.savegate_error().decode("utf-8", "replace"))
+            for place, text in zip(places, texts):
+                digests[place] = text.value.decode()
+        return digests
+
+
 class _PackageDigests:
     name = "xxhash"
     on_devices = False
@@ -637,11 +673,25 @@ class _PythonDigests:
 
 @functools.lru_cache(maxsize=None)
 def _digests():
+    library = _library_path()
+    if library is not None:
+        try:
+            return _LibraryDigests(library)
+        except OSError as error:
+            _say("%s: %s" % (library, error))
     try:
         return _PackageDigests()
     except ImportError:
         _say("neither libsavegate_worker.so nor the xxhash package is there: digests are slow")
         return _PythonDigests()
+
+
+def _library_path():
+    """Where the runner says, beside this file, or in the folder that its wheel installs."""
+    name, here = "libsavegate_worker.so", os.path.dirname(os.path.abspath(__file__))
+    places = [os.environ.get("SAVEGATE_LIBRARY", ""), os.path.join(here, name),
+              os.path.join(here, "savegate_hook_library", name)]
+    return next((place for place in places if os.path.isfile(place)), None)
 
 
 def _tree(data, leaf_hash, root_hash):

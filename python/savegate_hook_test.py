@@ -22,6 +22,7 @@ except ImportError:
     torch = None
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LIBRARY = os.path.join(ROOT, "build/lib/libsavegate_worker.so")
 
 
 class Run:
@@ -46,6 +47,10 @@ class Run:
         with open(self.events) as file:
             lines = [json.loads(line) for line in file]
         return [line for line in lines if event in (None, line["event"])]
+
+
+def report_a_phase():
+    savegate_hook.Hook().phase("written")
 
 
 def quiet():
@@ -194,6 +199,27 @@ class HarmlessTest(unittest.TestCase):
             self.assertEqual(written["pid"], child)
             self.assertNotIn("pid", waited)
 
+    def test_a_forked_child_that_makes_a_hook_of_its_own_says_no_second_hello(self):
+        with Run() as run:
+            savegate_hook.Hook()
+            child = os.fork()
+            if child == 0:
+                savegate_hook.Hook().phase("written")
+                os._exit(0)
+            os.waitpid(child, 0)
+            self.assertEqual([(line["event"], line["pid"]) for line in run.lines()],
+                             [("hello", os.getpid()), ("phase", child)])
+
+    def test_a_spawned_child_says_no_second_hello(self):
+        import multiprocessing
+        with Run() as run:
+            savegate_hook.Hook()
+            child = multiprocessing.get_context("spawn").Process(target=report_a_phase)
+            child.start()
+            child.join()
+            self.assertEqual([(line["event"], line["pid"]) for line in run.lines()],
+                             [("hello", os.getpid()), ("phase", child.pid)])
+
     def test_marks_of_threads_and_children_go_over_lines_of_their_own(self):
         with Run() as run:
             import socket
@@ -274,11 +300,12 @@ class ItemsTest(unittest.TestCase):
 def engines():
     """All that can digest here, by name."""
     found = [savegate_hook._PythonDigests()]
-    for engine in (savegate_hook._PackageDigests,):
-        try:
-            found.append(engine())
-        except ImportError:
-            pass
+    try:
+        found.append(savegate_hook._PackageDigests())
+    except ImportError:
+        pass
+    if os.path.exists(LIBRARY):
+        found.append(savegate_hook._LibraryDigests(LIBRARY))
     return found
 
 
@@ -300,7 +327,7 @@ class DigestsTest(unittest.TestCase):
 
     def test_engines_agree_on_every_short_length(self):
         if len(engines()) == 1:
-            self.skipTest("there is one engine alone: libsavegate_worker.so is not built")
+            self.skipTest("libsavegate_worker.so is not built, and there is no xxhash package")
         data = random.Random(7).randbytes(4200)
         pieces = [savegate_hook._Piece.of(data[:size]) for size in range(0, 300)]
         pieces += [savegate_hook._Piece.of(data[:size]) for size in range(300, 4200, 117)]

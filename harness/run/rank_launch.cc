@@ -40,6 +40,7 @@ std::vector<std::string> environment_of(const LifeSetup& setup, const RankPlaces
       "SAVEGATE_DEVICE=" + setup.options.device,
       "SAVEGATE_CONTROL=" + places.control,
       "SAVEGATE_RENDEZVOUS=" + places.rendezvous,
+      "SAVEGATE_LIBRARY=" + setup.options.bin + "/../lib/libsavegate_worker.so",
   };
   for (const auto& [name, value] : life.env) changes.push_back(name + "=" + value);
   return environment_with(changes);

@@ -1,13 +1,27 @@
 #include "harness/worker/event_line.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <array>
 
 namespace savegate::worker {
 namespace {
 
+// The texts of all of them, separated by commas.
+template <class Range, class Text>
+std::string joined(const Range& range, Text&& text) {
+  std::string all;
+  for (const auto& each : range) {
+    if (!all.empty()) all += ',';
+    all += text(each);
+  }
+  return all;
+}
+
 std::string shape_json(const std::vector<std::uint64_t>& shape) {
-  return fmt::format("[{}]", fmt::join(shape, ","));
+  return '[' + joined(shape, [](std::uint64_t extent) { return std::to_string(extent); }) + ']';
+}
+
+std::string member(std::string_view name, const std::string& json) {
+  return json_string(name) + ':' + json;
 }
 
 }  // namespace
@@ -19,7 +33,10 @@ std::string json_string(std::string_view text) {
       json += '\\';
       json += c;
     } else if (static_cast<unsigned char>(c) < 0x20) {
-      json += fmt::format("\\u{:04x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
+      constexpr std::string_view kDigits = "0123456789abcdef";
+      json += "\\u00";
+      json += kDigits[static_cast<unsigned char>(c) >> 4];
+      json += kDigits[static_cast<unsigned char>(c) & 15];
     } else {
       json += c;
     }
@@ -29,10 +46,14 @@ std::string json_string(std::string_view text) {
 }
 
 EventLine::EventLine(std::string_view event, std::uint64_t time_ns, int rank) {
-  json_ = fmt::format(R"({{"event":{},"time_ns":{},"rank":{})", json_string(event), time_ns, rank);
+  json_ = "{" + member("event", json_string(event));
+  key("time_ns");
+  json_ += std::to_string(time_ns);
+  key("rank");
+  json_ += std::to_string(rank);
 }
 
-void EventLine::key(std::string_view name) { json_ += fmt::format(",\"{}\":", name); }
+void EventLine::key(std::string_view name) { json_ += ',' + json_string(name) + ':'; }
 
 EventLine& EventLine::text(std::string_view name, std::string_view value) {
   key(name);
@@ -62,70 +83,72 @@ EventLine& EventLine::texts(std::string_view name,
                             const std::map<std::string, std::string>& values) {
   if (values.empty()) return *this;
   key(name);
-  std::vector<std::string> members;
-  members.reserve(values.size());
-  for (const auto& [each, value] : values) {
-    members.push_back(fmt::format("{}:{}", json_string(each), json_string(value)));
-  }
-  json_ += fmt::format("{{{}}}", fmt::join(members, ","));
+  json_ +=
+      '{' +
+      joined(values,
+             [](const auto& value) { return member(value.first, json_string(value.second)); }) +
+      '}';
   return *this;
 }
 
 EventLine& EventLine::samples(const Samples& samples) {
   if (samples.empty()) return *this;
   key("samples");
-  std::vector<std::string> ranges;
-  ranges.reserve(samples.size());
-  for (const auto& [first, last] : samples) ranges.push_back(fmt::format("[{},{}]", first, last));
-  json_ += fmt::format("[{}]", fmt::join(ranges, ","));
+  json_ +=
+      '[' +
+      joined(samples,
+             [](const auto& range) {
+               return '[' + std::to_string(range.first) + ',' + std::to_string(range.second) + ']';
+             }) +
+      ']';
   return *this;
 }
 
 EventLine& EventLine::facts(const Memory& facts) {
   key("memory");
-  std::vector<std::string> members;
-  members.reserve(facts.size());
-  for (const auto& [name, value] : facts) {
-    members.push_back(
-        fmt::format("{}:{}", json_string(name), value ? std::to_string(*value) : "null"));
-  }
-  json_ += fmt::format("{{{}}}", fmt::join(members, ","));
+  json_ += '{' +
+           joined(facts,
+                  [](const auto& fact) {
+                    return member(fact.first, fact.second ? std::to_string(*fact.second) : "null");
+                  }) +
+           '}';
   return *this;
 }
 
 EventLine& EventLine::items(const std::vector<Item>& items) {
   if (items.empty()) return *this;
   key("items");
-  std::vector<std::string> objects;
-  objects.reserve(items.size());
-  for (const Item& item : items) objects.push_back(item_json(item));
-  json_ += fmt::format("[{}]", fmt::join(objects, ","));
+  json_ += '[' + joined(items, item_json) + ']';
   return *this;
 }
 
 EventLine& EventLine::error(const Status& status) {
   key("error");
-  std::string json = fmt::format(R"({{"text":{})", json_string(status.to_string()));
-  const auto add = [&json](std::string_view name, const auto& value) {
-    json += fmt::format(",\"{}\":{}", name, value);
+  std::string json = '{' + member("text", json_string(status.to_string()));
+  const auto add = [&json](std::string_view name, const std::string& value) {
+    json += ',' + member(name, value);
   };
   if (status.error != 0) add("errno_name", json_string(errno_name(status.error)));
-  if (status.rank >= 0) add("rank", status.rank);
+  if (status.rank >= 0) add("rank", std::to_string(status.rank));
   if (!status.path.empty()) add("path", json_string(status.path));
-  if (status.offset) add("offset", *status.offset);
-  if (status.asked) add("requested", *status.asked);
-  if (status.done) add("returned", *status.done);
-  json_ += json + "}";
+  if (status.offset) add("offset", std::to_string(*status.offset));
+  if (status.asked) add("requested", std::to_string(*status.asked));
+  if (status.done) add("returned", std::to_string(*status.done));
+  json_ += json + '}';
   return *this;
 }
 
 std::string item_json(const Item& item) {
-  return fmt::format(
-      R"({{"name":{},"kind":{},"scope":{},"dtype":{},"global_shape":{},"local_shape":{},)"
-      R"("offset":{},"bytes":{},"digest":{}}})",
-      json_string(item.name), json_string(item.kind), json_string(item.scope),
-      json_string(item.dtype), shape_json(item.global_shape), shape_json(item.local_shape),
-      shape_json(item.offset), item.bytes, json_string(item.digest));
+  const std::array<std::string, 9> members = {member("name", json_string(item.name)),
+                                              member("kind", json_string(item.kind)),
+                                              member("scope", json_string(item.scope)),
+                                              member("dtype", json_string(item.dtype)),
+                                              member("global_shape", shape_json(item.global_shape)),
+                                              member("local_shape", shape_json(item.local_shape)),
+                                              member("offset", shape_json(item.offset)),
+                                              member("bytes", std::to_string(item.bytes)),
+                                              member("digest", json_string(item.digest))};
+  return '{' + joined(members, [](const std::string& each) { return each; }) + '}';
 }
 
 std::string below(const std::string& directory, const std::string& path) {

@@ -1,10 +1,10 @@
 #include "harness/worker/worker.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -37,6 +37,18 @@ int integer_of(const char* name, int otherwise) {
   return integer(text_of(name, "")).value_or(otherwise);
 }
 
+constexpr int kContract = 1;
+
+// The process that said hello; a child of it inherits this, and says in each line that it is one.
+std::atomic<pid_t> hello_process = 0;
+
+std::string save_name(int save) { return "save " + std::to_string(save); }
+
+std::string collective_name(const std::string& communicator, std::uint64_t number,
+                            const std::string& kind) {
+  return communicator + '#' + std::to_string(number) + ' ' + kind;
+}
+
 }  // namespace
 
 std::optional<int> Environment::until_save() const {
@@ -66,10 +78,22 @@ Worker::Worker(Environment environment) : environment_(std::move(environment)) {
     std::fprintf(stderr, "savegate: %s\n",
                  system_error("open", environment_.events).to_string().c_str());
   }
+  connect_control();
+}
+
+void Worker::connect_control() {
+  control_process_ = ::getpid();
   if (environment_.control.empty()) return;
   if (auto connected = control_.connect(environment_.control); !connected) {
     std::fprintf(stderr, "savegate: no marks: %s\n", connected.error().to_string().c_str());
   }
+}
+
+EventLine Worker::begin(const char* event) const {
+  EventLine line(event, now_ns(), environment_.rank);
+  const pid_t process = ::getpid();
+  if (hello_process != 0 && process != hello_process) line.number("pid", process);
+  return line;
 }
 
 Worker::Worker(Worker&& other) noexcept
@@ -77,6 +101,7 @@ Worker::Worker(Worker&& other) noexcept
       events_(std::exchange(other.events_, -1)),
       events_broken_(other.events_broken_),
       control_(std::move(other.control_)),
+      control_process_(other.control_process_),
       loading_(other.loading_),
       attempts_(std::move(other.attempts_)) {}
 
@@ -101,9 +126,14 @@ void Worker::append(const std::string& line) {
 
 void Worker::mark(const std::string& kind, const std::string& name) {
   if (!control_.connected()) return;
+  if (control_process_ != ::getpid()) {  // forked: the parent waits for its own answers there
+    control_.close();
+    connect_control();
+    if (!control_.connected()) return;
+  }
   auto sent =
-      control_.request(fmt::format(R"({{"cmd":"mark","rank":{},"kind":{},"name":{}}})",
-                                   environment_.rank, json_string(kind), json_string(name)));
+      control_.request(R"({"cmd":"mark","rank":)" + std::to_string(environment_.rank) +
+                       R"(,"kind":)" + json_string(kind) + R"(,"name":)" + json_string(name) + "}");
   if (sent) return;
   control_.close();
   std::fprintf(stderr, "savegate: marks end here: %s\n", sent.error().to_string().c_str());
@@ -114,7 +144,9 @@ void Worker::hello(const std::map<std::string, std::string>& versions) {
 }
 
 void Worker::hello(const std::map<std::string, std::string>& versions, std::int64_t pid) {
-  append(EventLine("hello", now_ns(), environment_.rank)
+  hello_process = ::getpid();
+  append(begin("hello")
+             .number("contract", kContract)
              .number("world", environment_.world)
              .number("pid", pid)
              .text("device", environment_.device)
@@ -129,7 +161,7 @@ void Worker::load_begin() {
 
 void Worker::resumed(const Resumed& resumed) {
   if (std::exchange(loading_, false)) mark("leave", "load");
-  EventLine line("resumed", now_ns(), environment_.rank);
+  EventLine line = begin("resumed");
   if (resumed.step) {
     line.number("step", *resumed.step);
   } else {
@@ -142,7 +174,7 @@ void Worker::resumed(const Resumed& resumed) {
 
 void Worker::load_refused(const std::string& path, const Status& error) {
   if (std::exchange(loading_, false)) mark("leave", "load");
-  EventLine line("resumed", now_ns(), environment_.rank);
+  EventLine line = begin("resumed");
   line.null("step").boolean("ok", false);
   if (!path.empty()) line.text("path", below(environment_.directory, path));
   Status shown = error;
@@ -151,19 +183,16 @@ void Worker::load_refused(const std::string& path, const Status& error) {
 }
 
 void Worker::update(std::int64_t step, bool changed, const Samples& samples) {
-  append(EventLine("update", now_ns(), environment_.rank)
-             .number("step", step)
-             .boolean("changed", changed)
-             .samples(samples)
-             .finish());
+  append(
+      begin("update").number("step", step).boolean("changed", changed).samples(samples).finish());
 }
 
 void Worker::save_begin(std::int64_t step, int save, const std::vector<Item>& items) {
   const int attempt = ++attempts_[step];
-  EventLine line("save_begin", now_ns(), environment_.rank);
+  EventLine line = begin("save_begin");
   if (attempt > 1) line.number("attempt", attempt);
   append(line.number("step", step).number("save", save).items(items).finish());
-  mark("enter", fmt::format("save {}", save));
+  mark("enter", save_name(save));
 }
 
 void Worker::save_end(std::int64_t step, int save, const Result<void>& saved) {
@@ -176,8 +205,8 @@ void Worker::durable(std::int64_t step, int save, const Result<void>& saved) {
 
 void Worker::end_save(const char* event, std::int64_t step, int save, const Result<void>& saved,
                       bool leave) {
-  if (leave) mark("leave", fmt::format("save {}", save));
-  EventLine line(event, now_ns(), environment_.rank);
+  if (leave) mark("leave", save_name(save));
+  EventLine line = begin(event);
   const int attempt = attempts_[step];
   if (attempt > 1) line.number("attempt", attempt);
   line.number("step", step).number("save", save).boolean("ok", saved.has_value());
@@ -190,34 +219,27 @@ void Worker::end_save(const char* event, std::int64_t step, int save, const Resu
 }
 
 void Worker::exported(std::int64_t step, const std::string& digest) {
-  append(EventLine("export", now_ns(), environment_.rank)
-             .number("step", step)
-             .text("digest", digest)
-             .finish());
+  append(begin("export").number("step", step).text("digest", digest).finish());
 }
 
 void Worker::memory(std::int64_t step, const std::string& phase, const Memory& facts) {
-  append(EventLine("memory", now_ns(), environment_.rank)
-             .number("step", step)
-             .text("name", phase)
-             .facts(facts)
-             .finish());
+  append(begin("memory").number("step", step).text("name", phase).facts(facts).finish());
 }
 
 void Worker::collective_enter(const std::string& communicator, std::uint64_t number,
                               const std::string& kind) {
-  append(EventLine("collective_enter", now_ns(), environment_.rank)
+  append(begin("collective_enter")
              .text("name", communicator)
              .number("number", static_cast<std::int64_t>(number))
              .text("collective", kind)
              .finish());
-  mark("collective_enter", fmt::format("{}#{} {}", communicator, number, kind));
+  mark("collective_enter", collective_name(communicator, number, kind));
 }
 
 void Worker::collective_exit(const std::string& communicator, std::uint64_t number,
                              const std::string& kind) {
-  mark("collective_exit", fmt::format("{}#{} {}", communicator, number, kind));
-  append(EventLine("collective_exit", now_ns(), environment_.rank)
+  mark("collective_exit", collective_name(communicator, number, kind));
+  append(begin("collective_exit")
              .text("name", communicator)
              .number("number", static_cast<std::int64_t>(number))
              .text("collective", kind)
@@ -225,10 +247,10 @@ void Worker::collective_exit(const std::string& communicator, std::uint64_t numb
 }
 
 void Worker::phase(const std::string& name) {
-  append(EventLine("phase", now_ns(), environment_.rank).text("name", name).finish());
+  append(begin("phase").text("name", name).finish());
   mark("point", name);
 }
 
-void Worker::done() { append(EventLine("done", now_ns(), environment_.rank).finish()); }
+void Worker::done() { append(begin("done").finish()); }
 
 }  // namespace savegate::worker

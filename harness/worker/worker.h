@@ -16,8 +16,12 @@
 //
 // An instrument must not change what the program does: a line or a mark that cannot be delivered is
 // said once on stderr, and the program goes on. Not thread-safe: a thread that reports has its own.
+// A child that was forked after `hello` may use its parent's Worker or its own: its lines carry its
+// pid.
 // Attempts are counted by the Worker that begins the saves.
 #pragma once
+
+#include <sys/types.h>
 
 #include <cstdint>
 #include <map>
@@ -69,6 +73,8 @@ struct Resumed {
 using Samples = std::vector<std::pair<std::int64_t, std::int64_t>>;  // [first, last]
 using Memory = std::map<std::string, std::optional<std::uint64_t>>;  // absent value: not obtained
 
+class EventLine;
+
 class Worker {
  public:
   explicit Worker(Environment environment);
@@ -99,7 +105,9 @@ class Worker {
   void done();
 
  private:
+  EventLine begin(const char* event) const;
   void append(const std::string& line);
+  void connect_control();
   void mark(const std::string& kind, const std::string& name);
   void end_save(const char* event, std::int64_t step, int save, const Result<void>& saved,
                 bool leave);
@@ -108,6 +116,7 @@ class Worker {
   int events_ = -1;  // descriptor
   bool events_broken_ = false;
   ControlLine control_;
+  pid_t control_process_ = 0;  // that it was connected in
   bool loading_ = false;
   std::map<std::int64_t, int> attempts_;  // by step
 };

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -47,6 +48,25 @@ Status no_space() {
   status.asked = 100;
   status.done = 10;
   return status;
+}
+
+// What a child writes by fork alone must not pass for its parent's word.
+TEST_F(WorkerTest, AForkedChildSaysWhoseItsLinesAre) {
+  Worker worker(environment_);
+  worker.hello({});
+  const pid_t child = ::fork();
+  if (child == 0) {
+    worker.phase("by the parent's worker");
+    Worker(environment_).phase("by its own");
+    ::_exit(0);
+  }
+  ::waitpid(child, nullptr, 0);
+  worker.phase("by the parent");
+  const auto lines = events();
+  ASSERT_EQ(lines.size(), 4U);
+  EXPECT_EQ(lines[1].at("pid"), child);
+  EXPECT_EQ(lines[2].at("pid"), child);
+  EXPECT_FALSE(lines[3].contains("pid"));
 }
 
 TEST_F(WorkerTest, EveryLineCarriesKindTimeAndRank) {
