@@ -24,6 +24,7 @@ struct MountWords {
   std::string plan;     // file, "" for none
   std::string preset;   // "full-disk:limit=64MiB", "" for none
   std::string control;  // socket, "" for the default
+  double hold_limit = 0;  // seconds, 0: none
   bool background = false;
 };
 int mount_command(const MountWords& words);

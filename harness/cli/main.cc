@@ -76,6 +76,10 @@ int main_checked(int argc, char** argv) {
       ->excludes(plan);
   mount->add_option("--control", mounting.control,
                     "control socket; default: one that `savegate ctl` finds");
+  mount
+      ->add_option("--hold-limit", mounting.hold_limit,
+                   "seconds for which an operation may be held; then the mount is aborted")
+      ->check(CLI::PositiveNumber);
   mount->add_flag("--background", mounting.background, "return once it is mounted");
   mount->footer(
       "Stays in the foreground, where Ctrl-C unmounts, unless --background is given.\n"

@@ -58,6 +58,10 @@ Result<Mounting> prepare(const MountWords& asked) {
                     socket,
                     ""};
   if (!plan.empty()) mounting.words.insert(mounting.words.end(), {"--plan", plan});
+  if (asked.hold_limit > 0) {
+    mounting.words.insert(mounting.words.end(),
+                          {"--hold-limit", fmt::format("{}", asked.hold_limit)});
+  }
   return mounting;
 }
 

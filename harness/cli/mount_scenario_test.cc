@@ -86,6 +86,14 @@ TEST_F(MountTest, APresetIsArmedAtOnce) {
   wait_until_unmounted();
 }
 
+TEST_F(MountTest, WhatIsHeldForTooLongAbortsTheMount) {
+  const std::string plan =
+      write("plan.toml", "[[rule]]\nmatch = { op = \"symlink\" }\naction = { hang = true }\n");
+  ASSERT_EQ(mount_in_background("--hold-limit 0.2 --plan " + plan).status, 0);
+  EXPECT_NE(savegate_.shell("ln -s a " + mount() + "/link").status, 0);
+  wait_until_unmounted();
+}
+
 TEST_F(MountTest, AnUnknownPresetIsNamedAndNothingIsMounted) {
   const Ran ran = mount_in_background("--preset full-dsk");
   EXPECT_EQ(ran.status, 2);
