@@ -12,7 +12,6 @@ namespace {
 using testing::AllOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
-using testing::Not;
 
 // A Python program that saves once, with what each test makes wrong.
 class CheckSubjectTest : public testing::Test {
@@ -69,10 +68,15 @@ TEST_F(CheckSubjectTest, AHookThatThrowsAndAChildThatSpeaksAsItsRankAreWrong) {
                                 HasSubstr("a child of the rank's own")));
 }
 
-TEST_F(CheckSubjectTest, AProgramWithoutEventsProvesNothing) {
-  const Ran ran =
-      savegate_.run("check-subject --world 1 --store " + savegate_.store() + " -- true");
+TEST_F(CheckSubjectTest, AProgramThatPrintsAGibibyteAndTellsNothingProvesNothing) {
+  const Ran ran = savegate_.run("check-subject --world 1 --store " + savegate_.store() +
+                                " -- sh -c 'yes | head -c 1G'");
   EXPECT_EQ(ran.status, 4) << ran.output;
+  std::uintmax_t stored = 0;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(savegate_.store())) {
+    if (file.is_regular_file()) stored += file.file_size();
+  }
+  EXPECT_LT(stored, 64U << 20);
 }
 
 }  // namespace
