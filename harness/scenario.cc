@@ -1,8 +1,11 @@
 #include "harness/scenario.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <utility>
 
@@ -234,7 +237,17 @@ std::optional<Tamper::Kind> tamper_from_name(std::string_view name) {
   return std::nullopt;
 }
 
-Result<Suite> parse_suite(std::string_view toml, std::string_view source_name) {
+namespace {
+
+Result<std::string> text_of_suite(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return fail(invalid("cannot read the suite", path));
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+Result<Suite> read_suite(std::string_view toml, std::string_view source_name, bool is_included) {
   SAVEGATE_TRY(faults::TomlDocument document, faults::parse_toml(toml, source_name));
   TomlReader root = document.root();
   Suite suite;
@@ -242,24 +255,39 @@ Result<Suite> parse_suite(std::string_view toml, std::string_view source_name) {
   suite.summary = root.required_string("summary");
   const int world = static_cast<int>(root.integer("world", 2, 1, 4096));
   const auto seed = static_cast<std::uint64_t>(root.integer("seed", 1, 0, INT64_MAX));
+  for (const std::string& name : root.strings("include")) {
+    if (is_included) {
+      root.error_at("include", "a suite that is included cannot include others");
+      break;
+    }
+    const auto path = std::filesystem::path(source_name).parent_path() / (name + ".toml");
+    SAVEGATE_TRY(const std::string text, text_of_suite(path.string()));
+    SAVEGATE_TRY(Suite included, read_suite(text, path.string(), /*is_included=*/true));
+    std::move(included.scenarios.begin(), included.scenarios.end(),
+              std::back_inserter(suite.scenarios));
+  }
   for (TomlReader& table : root.tables("scenario"))
     suite.scenarios.push_back(read_scenario(table, suite, world, seed));
   SAVEGATE_CHECK(root.finish());
   for (std::size_t i = 0; i < suite.scenarios.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
-      if (suite.scenarios[i].name == suite.scenarios[j].name)
+      if (suite.scenarios[i].name == suite.scenarios[j].name &&
+          suite.scenarios[i].suite == suite.scenarios[j].suite)
         return fail(invalid(suite.scenarios[i].source + ": the scenario `" +
                             suite.scenarios[i].name + "` is already defined at " +
                             suite.scenarios[j].source));
   return suite;
 }
 
+}  // namespace
+
+Result<Suite> parse_suite(std::string_view toml, std::string_view source_name) {
+  return read_suite(toml, source_name, /*is_included=*/false);
+}
+
 Result<Suite> load_suite(const std::string& toml_path) {
-  std::ifstream file(toml_path);
-  if (!file) return fail(invalid("cannot read the suite", toml_path));
-  std::ostringstream text;
-  text << file.rdbuf();
-  return parse_suite(text.str(), toml_path);
+  SAVEGATE_TRY(const std::string text, text_of_suite(toml_path));
+  return parse_suite(text, toml_path);
 }
 
 }  // namespace savegate::harness

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "faults/plan.h"
 #include "faults/toml.h"
 
 namespace savegate::harness {
@@ -65,6 +66,13 @@ Result<Subject> load_subject(const std::string& toml_path) {
     subject.changes[name] = value;
   }
   subject.events = root.boolean("events", true);
+  subject.fork_point = root.boolean("fork_point", false);
+  if (const std::string start = root.text("start"); !start.empty()) {
+    if (const auto duration = faults::parse_duration(start))
+      subject.start_ns = *duration;
+    else
+      root.error_at("start", duration.error().text);
+  }
   if (auto needs = root.table("needs")) {
     subject.needs_python = needs->strings("python");
     subject.needs_gpu = needs->boolean("gpu", false);

@@ -1,6 +1,7 @@
 // A subject: the program under test, from its subject.toml.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -36,7 +37,9 @@ struct Subject {
   std::map<std::string, std::string> variables;  // defaults, e.g. state = "8MiB"
   // "data" → "NAME=value": the environment variable with which it believes its data changed.
   std::map<std::string, std::string> changes;
-  bool events = true;  // false: a black box, which need not write any
+  std::uint64_t start_ns = 0;  // may pass to the first progress of its ranks, where that is more
+  bool fork_point = false;  // it calls savegate_hook.fork_point(): its ranks are forked from there
+  bool events = true;       // false: a black box, which need not write any
   std::vector<std::string> needs_python;
   bool needs_gpu = false;
 };

@@ -65,6 +65,24 @@ TEST(SuitesTest, EverySubjectThatComesWithSavegateIsWellFormed) {
   EXPECT_GE(subjects, 1);
 }
 
+TEST(SuitesTest, ASuiteThatIncludesAnotherHasItsScenariosUnderTheirOwnNames) {
+  const auto nightly = load_suite(SAVEGATE_SOURCE_DIR "/scenarios/suites/nightly.toml");
+  const auto smoke = load_suite(SAVEGATE_SOURCE_DIR "/scenarios/suites/smoke.toml");
+  ASSERT_TRUE(nightly && smoke);
+  ASSERT_GT(nightly->scenarios.size(), smoke->scenarios.size());
+  EXPECT_EQ(nightly->scenarios.front().suite, "smoke");
+  EXPECT_EQ(nightly->scenarios.front().name, smoke->scenarios.front().name);
+  EXPECT_EQ(nightly->scenarios.back().suite, "nightly");
+}
+
+// Else two suites that include each other would never end.
+TEST(SuitesTest, AnIncludedSuiteCannotIncludeOthers) {
+  const auto suite = parse_suite("name = 's'\nsummary = 's'\ninclude = 'nightly'\n",
+                                 SAVEGATE_SOURCE_DIR "/scenarios/suites/mine.toml");
+  ASSERT_FALSE(suite);
+  EXPECT_THAT(suite.error().to_string(), HasSubstr("cannot include others"));
+}
+
 TEST(SuitesTest, AScenarioIsReadInFull) {
   auto suite = parse_suite(kGood, "mine.toml");
   ASSERT_TRUE(suite) << suite.error().to_string();

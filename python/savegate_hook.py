@@ -32,6 +32,7 @@ Hook; a child process may use the Hook that it inherited, and its lines say whos
 import ctypes
 import errno
 import functools
+import gc
 import json
 import os
 import resource
@@ -297,6 +298,9 @@ class Hook:
                 told["errno_name"] = errno.errorcode[error.errno]
                 if isinstance(error.filename, str):
                     told["path"] = self._below(error.filename)
+            for field in ("rank", "offset", "requested", "returned"):
+                if type(vars(error).get(field)) is int:
+                    told[field] = vars(error)[field]
             error, rank = _cause_of(error)
             if rank is not None:
                 told["rank"] = rank
@@ -451,6 +455,80 @@ def _cause_of(error):
         if isinstance(cause, BaseException):
             return cause, rank
     return error.__cause__ or (None if error.__suppress_context__ else error.__context__), None
+
+
+# -- the fork point -----------------------------------------------------------------------------------
+
+
+def fork_point():
+    """Right after the imports, before the environment is looked at and a GPU is touched.
+
+    Where the runner asks for it (`fork_point = true` in subject.toml), the program stays here, and
+    every rank of every life goes on from here in a process of its own, forked: what was imported is
+    not imported again. Elsewhere this does nothing.
+    """
+    descriptor = os.environ.pop("SAVEGATE_FORK_SERVER", "")
+    if not descriptor:
+        return
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)
+    if cuda is not None and cuda.is_initialized():
+        sys.exit("savegate: fork_point() comes too late: CUDA is in use already")
+    gc.freeze()  # a collection in a rank, as at its end, would copy the memory of all that is imported
+    runner = socket.socket(fileno=int(descriptor))
+    runner.send(b"ready")
+    while True:
+        environment, descriptors, _, _ = socket.recv_fds(runner, 1 << 18, 3)
+        if not environment:
+            os._exit(0)  # the runner is gone
+        sys.stdout.flush()
+        sys.stderr.flush()
+        pid = _fork_orphan()
+        if pid == 0:
+            runner.close()
+            _become_rank(environment, *descriptors)
+            return
+        for descriptor in descriptors:
+            os.close(descriptor)
+        runner.send(b"%d" % pid)
+
+
+def _fork_orphan():
+    """0 in the new process, which pid 1 has for its parent when its pid is returned here."""
+    reading, writing = os.pipe()
+    between = os.fork()
+    if between == 0:
+        pid = os.fork()
+        if pid == 0:
+            os.close(reading)
+            os.close(writing)
+            return 0
+        os.write(writing, b"%d" % pid)
+        os._exit(0)
+    os.close(writing)
+    pid = int(os.read(reading, 32) or b"-1")
+    os.close(reading)
+    os.waitpid(between, 0)
+    return pid
+
+
+def _become_rank(environment, output, errors, go):
+    os.setsid()
+    os.dup2(output, 1)
+    os.dup2(errors, 2)
+    if os.read(go, 1) != b"g":
+        os._exit(1)  # the runner went without it
+    for descriptor in (output, errors, go):
+        os.close(descriptor)
+    os.environ.clear()
+    for variable in environment.split(b"\0"):
+        name, _, value = os.fsdecode(variable).partition("=")
+        if name:
+            os.environ[name] = value
+    # /proc/PID/environ, by which the file system knows whose operation it sees, is this memory.
+    with open("/proc/self/stat", "rb") as stat:
+        first, end = (int(word) for word in stat.read().rsplit(b")", 1)[1].split()[47:49])
+    room = end - first
+    ctypes.memmove(first, environment[:room - 1].ljust(room, b"\0"), room)
 
 
 # -- states into items: (item without its kind and digest, piece of memory) --------------------------

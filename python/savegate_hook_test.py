@@ -110,6 +110,17 @@ class EventsTest(unittest.TestCase):
             error = run.lines("save_end")[0]["error"]
             self.assertEqual((error["rank"], error["errno_name"]), (3, "EIO"))
 
+    def test_what_an_error_knows_of_its_bytes_is_told(self):
+        with Run() as run:
+            hook = savegate_hook.Hook()
+            error = OSError(28, "No space left on device", "shard")
+            error.rank, error.offset, error.requested = 1, 4096, 512
+            with self.assertRaises(OSError):
+                with hook.saving(1, {}):
+                    raise error
+            told = run.lines("save_end")[0]["error"]
+            self.assertEqual((told["rank"], told["offset"], told["requested"]), (1, 4096, 512))
+
     def test_an_asynchronous_save_is_durable_when_another_thread_says_so(self):
         with Run() as run:
             hook = savegate_hook.Hook()

@@ -1,4 +1,4 @@
-// What one digest launch works on.
+// What one digest launch works on, in device memory.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,7 @@ struct DigestTensor {
   unsigned alignment;         // of `data`: 16, 4 or 1
 };
 
-// What a block of the root's hash adds to it, as far as its units are done. Zero before a launch
-// and after it.
+// What a block of the root's hash adds to it, as far as its units are done. Zero at first.
 struct RootBlock {
   unsigned long long accumulators[8];
   unsigned units;  // that are in it
@@ -34,8 +33,7 @@ struct RootTail {
   std::uint64_t leaves[7];
 };
 
-// The root, low word first; or the leaves of a tensor that has at most kShortLeaves. In memory of
-// the host that the device writes to.
+// The root, low word first; or the leaves of a tensor that has at most kShortLeaves.
 struct DigestSlot {
   std::uint64_t words[kShortLeaves];
 };

@@ -9,6 +9,7 @@
 #include "faults/toml.h"
 #include "harness/cli/gpus.h"
 #include "harness/run/files.h"
+#include "harness/run/python.h"
 
 namespace savegate::cli {
 namespace {
@@ -42,6 +43,7 @@ Result<std::vector<Scenario>> named_scenarios(const Catalog& catalog, const std:
   for (const std::string& suite_name : suites) {
     SAVEGATE_TRY(Suite suite, catalog.suite(suite_name));
     for (Scenario& scenario : suite.scenarios) {
+      if (scenario.suite != suite.name) continue;  // included: met in its own suite
       const std::string full = suite.name + "/" + scenario.name;
       known.push_back(full);
       if (full == name || scenario.name == name) found.push_back(std::move(scenario));
@@ -128,8 +130,10 @@ Result<std::vector<Scenario>> select_scenarios(const Catalog& catalog,
   return selected;
 }
 
-Result<void> check_fits(const harness::Subject& subject, const std::vector<Scenario>& scenarios,
-                        const Options& options) {
+Result<void> check_fits(const Catalog& catalog, const harness::Subject& subject,
+                        const std::vector<Scenario>& scenarios, const Options& options) {
+  SAVEGATE_CHECK(
+      harness::check_python_packages(harness::python_program(catalog.bin), subject.needs_python));
   const auto& devices = subject.devices;
   if (std::find(devices.begin(), devices.end(), options.device) == devices.end())
     return fail(invalid(fmt::format("the subject `{}` does not run on {}; it runs on {}",

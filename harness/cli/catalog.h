@@ -31,8 +31,9 @@ Result<std::vector<harness::Scenario>> select_scenarios(const Catalog& catalog,
                                                         const std::vector<std::string>& names,
                                                         const Options& options);
 
-// The subject runs on the device and with the world sizes that are asked of it.
-Result<void> check_fits(const harness::Subject& subject,
+// The subject runs on the device and with the world sizes that are asked of it, and has what it
+// needs.
+Result<void> check_fits(const Catalog& catalog, const harness::Subject& subject,
                         const std::vector<harness::Scenario>& scenarios, const Options& options);
 
 }  // namespace savegate::cli

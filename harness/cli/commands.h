@@ -16,7 +16,6 @@ struct CtlRequest {
 };
 
 int run_command(const std::vector<std::string>& names, const Options& options);
-int check_subject_command(const Options& options);
 int judge_command(const std::string& run_directory);
 int list_command(const std::string& what);
 struct MountWords {

@@ -33,7 +33,7 @@ Result<int> run(const std::vector<std::string>& names, const Options& options) {
   SAVEGATE_TRY(harness::Subject subject, catalog.subject(options));
   SAVEGATE_TRY(std::vector<harness::Scenario> scenarios, select_scenarios(catalog, names, options));
   if (scenarios.empty()) return fail(invalid("these suites hold no scenario"));
-  SAVEGATE_CHECK(check_fits(subject, scenarios, options));
+  SAVEGATE_CHECK(check_fits(catalog, subject, scenarios, options));
   return harness::run_in_sandbox([&]() -> int {
     const auto inside = [&]() -> Result<int> {
       SAVEGATE_TRY(auto session, Session::begin(catalog, options, run_name(scenarios),

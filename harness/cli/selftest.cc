@@ -184,7 +184,7 @@ Result<int> selftest(const std::string& path, const std::vector<std::string>& na
       scenarios.emplace(control.scenario, std::move(found.front()));
     }
     SAVEGATE_TRY(Subject subject, subject_of(control, catalog, options));
-    SAVEGATE_CHECK(check_fits(subject, {scenarios.at(control.scenario)}, options));
+    SAVEGATE_CHECK(check_fits(catalog, subject, {scenarios.at(control.scenario)}, options));
     subjects.emplace(control.subject, std::move(subject));
   }
   return harness::run_in_sandbox([&]() -> int {

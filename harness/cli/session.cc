@@ -16,6 +16,7 @@
 #include "harness/run/files.h"
 #include "harness/run/interrupt.h"
 #include "harness/run/provenance.h"
+#include "harness/run/python.h"
 #include "harness/run/scenario_runner.h"
 #include "harness/run/sweep.h"
 #include "reports/terminal.h"
@@ -56,6 +57,8 @@ std::string shell_command(const std::vector<std::string>& words) {
   return line;
 }
 
+constexpr std::size_t kFreshPointEvery = 8;  // of a sweep over forked programs
+
 bool is_sweep_point(const ScenarioResult& result) { return !result.point.empty(); }
 
 }  // namespace
@@ -65,6 +68,8 @@ Session::Session(Catalog catalog, Options options, harness::RunDirectory directo
     : catalog_(std::move(catalog)),
       options_(std::move(options)),
       directory_(std::move(directory)),
+      fork_servers_({"SAVEGATE_DEVICE=" + options_.device, harness::python_path(catalog_.bin)},
+                    directory_.path()),
       started_ns_(harness::monotonic_ns()) {
   record_.id = directory_.id();
   record_.command = std::move(command_line);
@@ -101,6 +106,7 @@ Result<ScenarioResult> Session::run_one(const Job& job) {
   run.backing = options_.backing;
   run.device = options_.device;
   run.bin = catalog_.bin;
+  if (job.subject.fork_point && !job.fresh_programs) run.fork_servers = &fork_servers_;
   run.progress = [this](const harness::LifeProgress& progress) { progress_.life(progress); };
   SAVEGATE_TRY(const std::string folder, harness::run_scenario(job.scenario, job.subject, run));
   if (job.alter) SAVEGATE_CHECK(job.alter(folder));
@@ -200,7 +206,10 @@ Result<void> Session::run(const std::vector<Scenario>& scenarios, const Subject&
     }
     if (scenario.generator) SAVEGATE_CHECK(run_collected());
     SAVEGATE_TRY(std::vector<Scenario> points, expand(scenario, subject));
-    for (Scenario& point : points) jobs.push_back({std::move(point), subject});
+    for (std::size_t i = 0; i < points.size(); ++i)
+      jobs.push_back({.scenario = std::move(points[i]),
+                      .subject = subject,
+                      .fresh_programs = scenario.generator && i % kFreshPointEvery == 0});
     if (scenario.generator) SAVEGATE_CHECK(run_collected());
   }
   return run_collected();

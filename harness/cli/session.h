@@ -18,6 +18,7 @@
 #include "harness/cli/catalog.h"
 #include "harness/cli/options.h"
 #include "harness/cli/progress.h"
+#include "harness/run/fork_server.h"
 #include "harness/run/store.h"
 #include "harness/scenario.h"
 #include "harness/subject.h"
@@ -30,6 +31,7 @@ struct Job {
   harness::Scenario scenario;
   harness::Subject subject;
   std::function<Result<void>(const std::string& scenario_directory)> alter = {};
+  bool fresh_programs = false;  // even where the subject has a fork point
 };
 
 class Session {
@@ -65,6 +67,7 @@ class Session {
   Catalog catalog_;
   Options options_;
   harness::RunDirectory directory_;
+  harness::ForkServers fork_servers_;
   Progress progress_;
   reports::RunRecord record_;
   std::uint64_t started_ns_;

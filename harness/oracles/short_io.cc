@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "harness/oracles/compare.h"
 #include "harness/oracles/errors.h"
 #include "harness/oracles/view.h"
 
@@ -79,6 +80,15 @@ bool called_success(const View& view, const Life& life, const TraceRecord& recor
   return resumed != nullptr && resumed->ok && record.end_ns <= resumed->time_ns;
 }
 
+// Every rank holds what was saved: what was not read again was read ahead, and was not needed.
+bool restored_what_was_saved(const View& view, const Life& life, int rank) {
+  const Event* resumed = resumed_event(life, rank);
+  if (resumed == nullptr || !resumed->step) return false;
+  const auto comparison = compare_with_writers(view, *resumed->step, life.record.started_ns,
+                                               restored_items(life, *resumed->step));
+  return comparison && comparison->compared > 0 && comparison->equal();
+}
+
 bool is_continued(const Life& life, const TraceRecord& record) {
   const std::uint64_t from = record.offset + (record.error == 0 ? record.returned : 0);
   if (!is_write(record)) return asked_again(life, record, from);
@@ -102,6 +112,7 @@ reports::Verdict short_io_continued(const Evidence& evidence) {
       }
       ++cuts;
       if (!called_success(view, life, record) || is_continued(life, record)) continue;
+      if (!is_write(record) && restored_what_was_saved(view, life, record.caller.rank)) continue;
       lines.push_back(quote(life, record));
     }
   }

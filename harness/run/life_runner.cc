@@ -10,6 +10,8 @@
 #include "faults/trace.h"
 #include "harness/run/daemon.h"
 #include "harness/run/files.h"
+#include "harness/run/fork_server.h"
+#include "harness/run/python.h"
 #include "harness/run/rank_launch.h"
 #include "harness/run/tamper.h"
 #include "harness/run/tree_listing.h"
@@ -116,6 +118,7 @@ Watch LifeRunner::make_watch() {
   watch.fired_path = setup_.folder + "/fired.jsonl";
   watch.within_ns = spec_.expect.within_ns;
   watch.no_progress_ns = setup_.options.no_progress_ns.value_or(spec_.no_progress_ns);
+  watch.start_ns = setup_.subject.start_ns;
   // A fault that the save path is to ride out (EINTR, a short write) starts no deadline.
   watch.fault_is_failure =
       leaves_after_failure && expected != Outcome::kComplete && expected != Outcome::kAny;
@@ -199,10 +202,13 @@ Result<void> LifeRunner::start_reader(std::optional<Process>& reader) {
   if (!errors_fd) return fail(system_error("create", errors));
   SpawnRequest request;
   request.command = command;
-  request.environment = environment_with({"SAVEGATE_DIR=" + setup_.backing});
+  request.environment = environment_with(
+      {"SAVEGATE_DIR=" + setup_.backing, python_path(setup_.options.bin),
+       "SAVEGATE_LIBRARY=" + setup_.options.bin + "/../lib/libsavegate_worker.so"});
   request.output = output_fd.get();
   request.errors = errors_fd.get();
-  auto spawned = Process::spawn(request);
+  ForkServers* servers = setup_.options.fork_servers;
+  auto spawned = servers != nullptr ? servers->spawn(request) : Process::spawn(request);
   if (!spawned) {
     record_.reader_error = "not obtained: " + spawned.error().to_string();
     return {};
@@ -255,6 +261,7 @@ std::map<std::string, std::string> command_values(const LifeSetup& setup) {
   std::map<std::string, std::string> values = setup.subject.variables;
   for (const auto& [name, value] : setup.scenario.variables) values[name] = value;
   values["bin"] = setup.options.bin;
+  values["python"] = python_program(setup.options.bin);
   values["subject"] = setup.subject.directory;
   values["dir"] = setup.backing;
   values["device"] = setup.options.device;

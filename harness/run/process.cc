@@ -174,16 +174,23 @@ Result<Process> Process::spawn(const SpawnRequest& request) {
         unavailable("cannot be executed (is its interpreter there, is it for this machine?)",
                     executable, error));
   }
-  children().add(process.pid_);
-  process.pidfd_ = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid_, 0)));
+  return adopt(process.pid_, process.started_ns_);
+}
+
+Result<Process> Process::adopt(pid_t pid, std::uint64_t started_ns) {
+  Process process;
+  process.pid_ = pid;
+  process.started_ns_ = started_ns;
+  children().add(pid);
+  process.pidfd_ = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!process.pidfd_) {
     const int open_error = errno;
-    ::kill(process.pid_, SIGKILL);
-    ::waitpid(process.pid_, nullptr, 0);
-    children().remove(process.pid_);
-    return fail(system_error("pidfd_open", executable, open_error));
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+    children().remove(pid);
+    return fail(system_error("pidfd_open", std::to_string(pid), open_error));
   }
-  if (const auto stat = read_proc_stat(process.pid_)) process.start_ticks_ = stat->start_ticks;
+  if (const auto stat = read_proc_stat(pid)) process.start_ticks_ = stat->start_ticks;
   return process;
 }
 

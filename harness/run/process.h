@@ -35,6 +35,8 @@ constexpr std::uint64_t kSecond = 1'000'000'000;  // ns
 class Process {
  public:
   static Result<Process> spawn(const SpawnRequest& request);
+  // A process of others that has this one for its parent.
+  static Result<Process> adopt(pid_t pid, std::uint64_t started_ns);
   Process(Process&&) noexcept = default;
   Process& operator=(Process&&) noexcept = default;
 

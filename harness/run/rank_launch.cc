@@ -5,6 +5,9 @@
 #include <signal.h>
 #include <sys/socket.h>
 
+#include "harness/run/fork_server.h"
+#include "harness/run/python.h"
+
 namespace savegate::harness {
 namespace {
 
@@ -41,6 +44,7 @@ std::vector<std::string> environment_of(const LifeSetup& setup, const RankPlaces
       "SAVEGATE_CONTROL=" + places.control,
       "SAVEGATE_RENDEZVOUS=" + places.rendezvous,
       "SAVEGATE_LIBRARY=" + setup.options.bin + "/../lib/libsavegate_worker.so",
+      python_path(setup.options.bin),
   };
   for (const auto& [name, value] : life.env) changes.push_back(name + "=" + value);
   return environment_with(changes);
@@ -74,7 +78,10 @@ Result<WatchedRank> launch(const LifeSetup& setup, const RankPlaces& places,
   request.command = command;
   request.environment = environment_of(setup, places, rank, port);
   request.output = rank_end.get();
-  SAVEGATE_TRY(Process process, Process::spawn(request));
+  const LifeSpec& life = setup.scenario.lives[static_cast<std::size_t>(setup.number - 1)];
+  ForkServers* servers = life.limits.any() ? nullptr : setup.options.fork_servers;
+  SAVEGATE_TRY(Process process,
+               servers != nullptr ? servers->spawn(request) : Process::spawn(request));
   return WatchedRank{.rank = rank,
                      .process = std::move(process),
                      .output = std::move(output),

@@ -23,6 +23,8 @@
 
 namespace savegate::harness {
 
+class ForkServers;
+
 struct RunOptions {
   std::string store_directory;  // of the run; the scenario's folder is made below it
   std::string backing;          // folder for checkpoint trees; "": in the scenario's folder
@@ -31,6 +33,7 @@ struct RunOptions {
   std::vector<std::string> command;             // in place of the subject's, if not empty
   std::optional<std::uint64_t> no_progress_ns;  // in place of the lives'
   std::function<void(const LifeProgress&)> progress;
+  ForkServers* fork_servers = nullptr;  // where the subject has a fork point; null: fresh programs
 };
 
 // The scenario's folder, with evidence and manifest. A life that goes wrong is evidence too; an

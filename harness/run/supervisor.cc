@@ -191,16 +191,21 @@ void Supervisor::check_deadlines() {
   const std::uint64_t now = monotonic_ns();
   if (deadline_from_ns_ != 0 && now >= deadline_from_ns_ + watch_.within_ns) {
     seen_.hung = seconds(watch_.within_ns) + " after the first failure";
-  } else if (now >= last_progress_ns_ + watch_.no_progress_ns) {
-    seen_.hung = "no progress for " + seconds(watch_.no_progress_ns);
+  } else if (now >= last_progress_ns_ + no_progress_ns()) {
+    seen_.hung = "no progress for " + seconds(no_progress_ns());
   } else {
     return;
   }
   stop_ranks(seen_.hung);
 }
 
+std::uint64_t Supervisor::no_progress_ns() const {
+  const bool starting = last_progress_ns_ == started_ns_;
+  return starting ? std::max(watch_.no_progress_ns, watch_.start_ns) : watch_.no_progress_ns;
+}
+
 std::uint64_t Supervisor::next_wake_ns() const {
-  std::uint64_t wake = last_progress_ns_ + watch_.no_progress_ns;
+  std::uint64_t wake = last_progress_ns_ + no_progress_ns();
   if (watch_.operations) wake = std::min(wake, next_sample_ns_);
   if (deadline_from_ns_ != 0) wake = std::min(wake, deadline_from_ns_ + watch_.within_ns);
   if (watch_.progress) wake = std::min(wake, last_report_ns_ + kReportEvery);

@@ -45,6 +45,7 @@ struct Watch {
   std::string fired_path;
   std::uint64_t within_ns = 0;
   std::uint64_t no_progress_ns = 0;
+  std::uint64_t start_ns = 0;  // the same until the first progress, where it is more
   // What starts the first deadline beside the abnormal end of a rank.
   bool fault_is_failure = true;   // an error given or a kill done by a rule
   bool report_is_failure = true;  // save_end, durable or resumed with ok = false
@@ -89,6 +90,7 @@ class Supervisor {
   void sample_operations();
   void check_deadlines();
   std::uint64_t next_wake_ns() const;
+  std::uint64_t no_progress_ns() const;
   void stop_ranks(const std::string& reason);
   bool only_held_ranks_remain() const;
   void note_end(WatchedRank& rank, const ExitStatus& status);
