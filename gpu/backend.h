@@ -39,6 +39,10 @@ class Pending {
   virtual Result<void> wait() = 0;
 };
 
+// Called in the middle of a copy, by any thread: the first half is there, and the second is not
+// copied before it returns. It must not use the backend.
+using Midway = std::function<void()>;
+
 // A device's memory, in bytes. What the allocator holds beyond what it has handed out nobody else
 // can use.
 struct MemoryFacts {
@@ -72,10 +76,11 @@ class Backend {
   virtual Result<void> copy_from_host(const Tensor& to, std::uint64_t offset, const void* from,
                                       std::uint64_t bytes) = 0;
   // Copies what is there when it is called, whatever is done to the tensor afterwards through this
-  // backend; `to` is complete after wait().
+  // backend; `to` is complete after wait(). `midway` may be empty.
   virtual Result<std::unique_ptr<Pending>> start_copy_to_host(void* to, const Tensor& from,
                                                               std::uint64_t offset,
-                                                              std::uint64_t bytes) = 0;
+                                                              std::uint64_t bytes,
+                                                              Midway midway) = 0;
 
   // Nothing where the memory is the host's.
   virtual Result<std::optional<MemoryFacts>> memory() = 0;

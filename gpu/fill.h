@@ -1,9 +1,9 @@
 // Deterministic fill: an element is known from (seed, name, index, step), so nothing is ever stored
 // to compare against, and every rank can compute any other rank's values.
 //
-// Floating-point elements are ordinary numbers below one, except that in about one of
-// 171 words of eight bytes one is a NaN with a random payload, a negative zero or a denormal: what
-// a save path that converts would lose. Integers are random over their full range.
+// Floating-point elements are ordinary numbers of a magnitude below two, except that in one of 256
+// words of eight bytes all are NaNs with random payloads, negative zeros or denormals: what a save
+// path that converts would lose. Integers are random over their full range.
 #pragma once
 
 #include <cstdint>

@@ -61,9 +61,13 @@ class HostBackend : public Backend {
   }
 
   Result<std::unique_ptr<Pending>> start_copy_to_host(void* to, const Tensor& from,
-                                                      std::uint64_t offset,
-                                                      std::uint64_t bytes) override {
-    SAVEGATE_CHECK(copy_to_host(to, from, offset, bytes));
+                                                      std::uint64_t offset, std::uint64_t bytes,
+                                                      Midway midway) override {
+    const std::uint64_t half = bytes / 2;
+    SAVEGATE_CHECK(copy_to_host(to, from, offset, half));
+    if (midway) midway();
+    SAVEGATE_CHECK(
+        copy_to_host(static_cast<std::byte*>(to) + half, from, offset + half, bytes - half));
     return std::make_unique<Done>();
   }
 

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <string>
+
 #include "gpu/backend.h"
 
 namespace savegate::gpu {
@@ -43,6 +46,20 @@ TEST_F(HostBackendTest, CopiesReachTheirOffset) {
   std::byte read{};
   ASSERT_TRUE(backend_->copy_to_host(&read, target, 5, 1));
   EXPECT_EQ(read, value);
+}
+
+TEST_F(HostBackendTest, MidwayTheFirstHalfIsThereAndTheSecondIsNot) {
+  const Tensor source = tensor(9);
+  std::memset(source.data, 1, 9);
+  std::string copied(9, '0');
+  std::string seen;
+  const auto copy =
+      backend_->start_copy_to_host(copied.data(), source, 0, 9, [&] { seen = copied; });
+  ASSERT_TRUE(copy && (*copy)->wait());
+  EXPECT_EQ(seen,
+            "\1\1\1\1"
+            "00000");
+  EXPECT_EQ(copied, std::string(9, '\1'));
 }
 
 TEST_F(HostBackendTest, FillAndDigestAgreeWithTheHostFunctions) {

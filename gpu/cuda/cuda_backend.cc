@@ -1,5 +1,6 @@
 #include <cuda_runtime_api.h>
 
+#include "gpu/cuda/compare_launcher.h"
 #include "gpu/cuda/device.h"
 #include "gpu/cuda/digest_launcher.h"
 #include "gpu/cuda/kernels.h"
@@ -18,16 +19,21 @@ class PendingCopy : public Pending {
     if (done_ != nullptr) static_cast<void>(cudaEventDestroy(done_));
   }
 
-  Result<void> start(void* to, const void* from, std::uint64_t bytes) {
+  Result<void> start(std::byte* to, const std::byte* from, std::uint64_t bytes, Midway midway) {
     SAVEGATE_CHECK(device_->check(cudaEventCreateWithFlags(&done_, cudaEventDisableTiming),
                                   "cudaEventCreateWithFlags"));
     // After the work so far, and before the work to come.
     SAVEGATE_CHECK(device_->check(cudaEventRecord(done_, device_->stream()), "cudaEventRecord"));
     SAVEGATE_CHECK(
         device_->check(cudaStreamWaitEvent(device_->copies(), done_), "cudaStreamWaitEvent"));
-    SAVEGATE_CHECK(
-        device_->check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, device_->copies()),
-                       "cudaMemcpyAsync"));
+    if (midway) {
+      const std::uint64_t half = bytes / 2;
+      SAVEGATE_CHECK(copy(to, from, half));
+      SAVEGATE_CHECK(call(std::move(midway)));
+      SAVEGATE_CHECK(copy(to + half, from + half, bytes - half));
+    } else {
+      SAVEGATE_CHECK(copy(to, from, bytes));
+    }
     SAVEGATE_CHECK(device_->check(cudaEventRecord(done_, device_->copies()), "cudaEventRecord"));
     return device_->check(cudaStreamWaitEvent(device_->stream(), done_), "cudaStreamWaitEvent");
   }
@@ -37,6 +43,25 @@ class PendingCopy : public Pending {
   }
 
  private:
+  Result<void> copy(std::byte* to, const std::byte* from, std::uint64_t bytes) const {
+    return device_->check(
+        cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, device_->copies()),
+        "cudaMemcpyAsync");
+  }
+
+  // In its turn among the copies, which wait for it.
+  Result<void> call(Midway midway) const {
+    auto owned = std::make_unique<Midway>(std::move(midway));
+    const auto call_owned = [](void* given) {
+      const std::unique_ptr<Midway> function(static_cast<Midway*>(given));
+      (*function)();
+    };
+    SAVEGATE_CHECK(device_->check(cudaLaunchHostFunc(device_->copies(), call_owned, owned.get()),
+                                  "cudaLaunchHostFunc"));
+    static_cast<void>(owned.release());  // the callee's
+    return {};
+  }
+
   std::shared_ptr<Device> device_;
   cudaEvent_t done_ = nullptr;
 };
@@ -44,7 +69,7 @@ class PendingCopy : public Pending {
 class CudaBackend : public Backend {
  public:
   explicit CudaBackend(std::shared_ptr<Device> device)
-      : device_(std::move(device)), digests_(device_) {}
+      : device_(std::move(device)), digests_(device_), compares_(device_) {}
 
   std::string_view name() const override { return "cuda"; }
 
@@ -67,10 +92,9 @@ class CudaBackend : public Backend {
 
   Result<void> fill(const Tensor& tensor, const FillKey& key, std::uint64_t first_index) override {
     SAVEGATE_CHECK(device_->make_current());
-    SAVEGATE_CHECK(device_->check(
-        launch_fill(tensor.dtype, tensor.data, elements(tensor.shape), stream_of(key), first_index,
-                    device_->multiprocessors(), device_->stream()),
-        "fill kernel"));
+    SAVEGATE_CHECK(device_->check(launch_fill(tensor.dtype, tensor.data, elements(tensor.shape),
+                                              stream_of(key), first_index, device_->stream()),
+                                  "fill kernel"));
     return device_->synchronize();
   }
 
@@ -84,17 +108,8 @@ class CudaBackend : public Backend {
       return fail(invalid("compare: tensors of " + std::to_string(left.bytes()) + " and " +
                           std::to_string(right.bytes()) + " bytes"));
     }
-    SAVEGATE_TRY(const Buffer total, allocate(sizeof(DeviceDifference)));
-    DeviceDifference found{0, ~0ULL};
-    SAVEGATE_CHECK(copy(total.get(), &found, sizeof(found), cudaMemcpyHostToDevice));
-    SAVEGATE_CHECK(device_->check(launch_compare(left.data, right.data, left.bytes(),
-                                                 reinterpret_cast<DeviceDifference*>(total.get()),
-                                                 device_->multiprocessors(), device_->stream()),
-                                  "compare kernel"));
-    SAVEGATE_CHECK(copy(&found, total.get(), sizeof(found), cudaMemcpyDeviceToHost));
-    Difference difference{.count = found.count, .first = std::nullopt};
-    if (found.count > 0) difference.first = found.first;
-    return difference;
+    SAVEGATE_CHECK(device_->make_current());
+    return compares_.run(left, right);
   }
 
   Result<void> copy_to_host(void* to, const Tensor& from, std::uint64_t offset,
@@ -108,11 +123,12 @@ class CudaBackend : public Backend {
   }
 
   Result<std::unique_ptr<Pending>> start_copy_to_host(void* to, const Tensor& from,
-                                                      std::uint64_t offset,
-                                                      std::uint64_t bytes) override {
+                                                      std::uint64_t offset, std::uint64_t bytes,
+                                                      Midway midway) override {
     SAVEGATE_CHECK(device_->make_current());
     auto pending = std::make_unique<PendingCopy>(device_);
-    SAVEGATE_CHECK(pending->start(to, from.data + offset, bytes));
+    SAVEGATE_CHECK(
+        pending->start(static_cast<std::byte*>(to), from.data + offset, bytes, std::move(midway)));
     return pending;
   }
 
@@ -165,6 +181,7 @@ class CudaBackend : public Backend {
 
   std::shared_ptr<Device> device_;
   DigestLauncher digests_;
+  CompareLauncher compares_;
 };
 
 Result<std::unique_ptr<Backend>> open(const CudaOptions& options) {

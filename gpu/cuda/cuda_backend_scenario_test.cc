@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <thread>
 
@@ -155,11 +156,30 @@ TEST_F(CudaBackendTest, AStartedCopyDoesNotSeeLaterWork) {
   const Digest before = cuda_->digest(tensor).value();
   StagingPool pool(*cuda_, Rounding::kExact);
   const StagingBlock staged = pool.take(kCount).value();
-  const auto copy = cuda_->start_copy_to_host(staged.data(), tensor, 0, kCount).value();
+  const auto copy = cuda_->start_copy_to_host(staged.data(), tensor, 0, kCount, {}).value();
   ASSERT_TRUE(cuda_->fill(tensor, {.seed = 4, .name_hash = 5, .step = 7}, 0));
   ASSERT_TRUE(copy->wait());
   EXPECT_EQ(digest_of(staged.data(), kCount), before);
   EXPECT_NE(cuda_->digest(tensor).value(), before);
+}
+
+// A kill that is to come while a tensor is being copied comes there.
+TEST_F(CudaBackendTest, MidwayTheFirstHalfIsThereAndTheSecondIsNot) {
+  constexpr std::uint64_t kCount = 64 << 20;
+  const Tensor tensor = on_device(Dtype::kU8, kCount);
+  ASSERT_TRUE(cuda_->fill(tensor, kKey, 0));
+  StagingPool pool(*cuda_, Rounding::kExact);
+  const StagingBlock staged = pool.take(kCount).value();
+  std::memset(staged.data(), 0, kCount);
+  std::vector<std::byte> seen;
+  const auto copy = cuda_->start_copy_to_host(staged.data(), tensor, 0, kCount, [&] {
+    seen.assign(staged.data(), staged.data() + kCount);
+  });
+  ASSERT_TRUE(copy && (*copy)->wait());
+  ASSERT_EQ(seen.size(), kCount);
+  EXPECT_EQ(std::memcmp(seen.data(), staged.data(), kCount / 2), 0);
+  EXPECT_EQ(std::count(seen.begin() + kCount / 2, seen.end(), std::byte{0}), kCount / 2);
+  EXPECT_EQ(digest_of(staged.data(), kCount), cuda_->digest(tensor).value());
 }
 
 // What the process freed the device does not have before it is trimmed: the mechanism of G2.

@@ -205,7 +205,7 @@ void stage_to_host(benchmark::State& state) {
     std::vector<std::unique_ptr<Pending>> copies;
     for (std::uint64_t i = 0; i < blocks.size(); ++i) {
       const Tensor tensor = bench().tensor(i * kPart, kPart);
-      copies.push_back(must(backend.start_copy_to_host(blocks[i].data(), tensor, 0, kPart)));
+      copies.push_back(must(backend.start_copy_to_host(blocks[i].data(), tensor, 0, kPart, {})));
     }
     for (const auto& copy : copies) must(copy->wait());
   }

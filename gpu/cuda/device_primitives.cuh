@@ -18,16 +18,17 @@ __device__ void await_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
 }
 
-// Whoever sees the sum by load_acquired() also sees what this thread saw and did before. Cheaper
-// than a fence, which waits for copies that are under way, too.
+// Whoever sees the sum by load_relaxed() and then calls acquire_loaded() also sees what this thread
+// saw and did before. Cheaper than a fence, which waits for copies that are under way, too.
 __device__ inline void add_released(unsigned* to, unsigned value) {
   asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
 }
-__device__ inline unsigned load_acquired(const unsigned* from) {
+__device__ inline unsigned load_relaxed(const unsigned* from) {
   unsigned value;
-  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
   return value;
 }
+__device__ inline void acquire_loaded() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 
 __device__ inline void let_others_run() { __nanosleep(100); }
 

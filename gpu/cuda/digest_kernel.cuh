@@ -1,9 +1,10 @@
 // The tree digest of many tensors in one launch.
 //
 // The work is cut into units of eight leaves. A warp takes every so many of them, alone: it copies
-// leaves into its ring of shared memory some way ahead, hashes one after another, each lane 16
-// bytes of every 512 (those that it copied itself, so that nothing is waited for but the copy), and
-// adds the unit to the root's block.
+// leaves into its ring of shared memory some way ahead and sums up one after another, each lane all
+// that goes to two accumulators of half a block. What is a chain, from the sums of a leaf's blocks
+// to its hash, is done for the eight leaves of a unit at once; then the unit is added to the root's
+// block.
 //
 // A root is a chain of its blocks, by a warp of its own that keeps pace with the leaves: it waits
 // for blocks in their order, which is about the order of the work, so that only a short end of the
@@ -28,7 +29,7 @@ __constant__ Word digest_secret[] = {SAVEGATE_XXH3_SECRET};
 
 inline constexpr unsigned kWarp = 32;
 inline constexpr unsigned kEveryLane = 0xffffffffU;
-inline constexpr unsigned kPieces = kLeafBytes / 512;  // of 16 bytes that a lane has of a leaf
+inline constexpr unsigned kLeafPieces = kLeafBytes / 16;
 
 struct alignas(16) Piece {
   Word low;
@@ -41,11 +42,6 @@ __device__ inline const Byte* secret_bytes() {
 }
 __device__ inline Word sum_over(Word value, unsigned lane_bit) {
   return value + __shfl_xor_sync(kEveryLane, value, lane_bit);
-}
-
-// By value: registers have no address.
-__device__ inline Piece choose(bool first, const Piece& a, const Piece& b) {
-  return {first ? a.low : b.low, first ? a.high : b.high};
 }
 
 // 16 bytes, with the widest loads that `alignment` allows.
@@ -100,40 +96,63 @@ __device__ inline Word merge(const Piece& sum, std::uint64_t bytes, unsigned lan
   return xxh3::avalanche(bytes * xxh3::kPrime64_1 + folded);
 }
 
-// A whole leaf that lies aligned, in the lanes' registers. The four blocks' sums are spread over
-// the lanes as they are added up, then chained.
-__device__ inline Word hash_whole_leaf(const Piece (&data)[kPieces], const LaneSecrets& secrets,
-                                       unsigned lane) {
-  Piece sums[4];
-  SAVEGATE_UNROLL
-  for (unsigned block = 0; block < 4; ++block) {
-    sums[block] = {0, 0};
-    accumulate(sums[block], data[2 * block], secrets.first);
-    accumulate(sums[block], data[2 * block + 1], block == 3 ? secrets.last : secrets.second);
+// A lane's part of a whole leaf: of block lane / 8, the eight stripes of half lane / 4 % 2, what
+// goes to accumulators 2 (lane % 4) and the next.
+class LeafPart {
+ public:
+  __device__ explicit LeafPart(unsigned lane) : half_(lane / 4 % 2) {
+    const unsigned pair = lane % 4;
+    const unsigned first = (lane / 8 * 16 + 8 * half_) * 4 + pair;
+    even_ = first + 4 * half_;
+    odd_ = first - 4 * half_;
+    SAVEGATE_UNROLL
+    for (unsigned i = 0; i < 8; ++i) {
+      const unsigned stripe = 8 * half_ + (i ^ half_);
+      secrets_[i] = {secret_word(stripe + 2 * pair), secret_word(stripe + 2 * pair + 1)};
+      if (lane / 8 == 3 && stripe == 15) {  // the leaf's last one
+        const Byte* at = secret_bytes() + xxh3::kLastStripeSecret + 16 * pair;
+        secrets_[i] = {xxh3::word_at(at), xxh3::word_at(at + 8)};
+      }
+    }
   }
-  // Lanes with bit 4 go on with blocks 2 and 3, those without with 0 and 1; then by bit 3.
-  Piece halves[2];
-  SAVEGATE_UNROLL
-  for (unsigned i = 0; i < 2; ++i) {
-    const bool upper = (lane & 16) != 0;
-    const Piece given = choose(upper, sums[i], sums[i + 2]);
-    const Piece kept = choose(upper, sums[i + 2], sums[i]);
-    halves[i] = {kept.low + __shfl_xor_sync(kEveryLane, given.low, 16),
-                 kept.high + __shfl_xor_sync(kEveryLane, given.high, 16)};
-  }
-  const bool odd = (lane & 8) != 0;
-  const Piece given = choose(odd, halves[0], halves[1]);
-  const Piece kept = choose(odd, halves[1], halves[0]);
-  Piece own = {kept.low + __shfl_xor_sync(kEveryLane, given.low, 8),
-               kept.high + __shfl_xor_sync(kEveryLane, given.high, 8)};
-  own = {sum_over(own.low, 4), sum_over(own.high, 4)};
 
+  // What this lane's block adds to accumulator 2 (lane % 4) + half, of a leaf in shared memory.
+  __device__ Word sum(const Piece* leaf) const {
+    Piece added = {0, 0};
+    SAVEGATE_UNROLL
+    for (unsigned i = 0; i < 8; ++i) {
+      accumulate(added, leaf[(i % 2 == 0 ? even_ : odd_) + 4 * i], secrets_[i]);
+    }
+    const Word given = half_ == 0 ? added.high : added.low;
+    const Word kept = half_ == 0 ? added.low : added.high;
+    return kept + __shfl_xor_sync(kEveryLane, given, 4);
+  }
+
+ private:
+  unsigned half_;
+  // Where the stripes are. The upper half takes each two of its stripes in the other order: so the
+  // loads of both halves meet no bank twice.
+  unsigned even_;
+  unsigned odd_;
+  Piece secrets_[8];  // of the stripes, in the order that they are taken in
+};
+
+// The sums of a unit's leaves: of each leaf four blocks of eight accumulators.
+using UnitSums = Word[kUnitLeaves][kWarp];
+
+// Where a lane's sum stands among those of its leaf.
+__device__ inline unsigned place_of_sum(unsigned lane) {
+  return lane / 8 * 8 + 2 * (lane % 4) + lane / 4 % 2;
+}
+
+// The hashes of a unit's whole leaves, from their sums: lane l's is leaf l / 4.
+__device__ inline Word hash_sums(const UnitSums& sums, unsigned lane) {
+  const Word* own = &sums[lane / 4][2 * (lane % 4)];
   Piece sum = initial(lane);
   SAVEGATE_UNROLL
   for (unsigned block = 0; block < 4; ++block) {
-    const unsigned owner = 8 * block + lane % 4;
-    sum.low += __shfl_sync(kEveryLane, own.low, owner);
-    sum.high += __shfl_sync(kEveryLane, own.high, owner);
+    sum.low += own[8 * block];
+    sum.high += own[8 * block + 1];
     if (block < 3) sum = scramble(sum, lane);
   }
   return merge(sum, kLeafBytes, lane);
@@ -272,17 +291,18 @@ __device__ inline void add_unit(const DigestPlan& plan, const LeafCursor& at, Wo
   if (lane == 0) add_released(&block.units, 1U);
 }
 
-// A warp's ring of leaves that are on their way.
+// A warp's ring of leaves that are on their way, and the sums of the unit at hand.
 template <unsigned kStages>
 struct LeafRing {
-  Piece pieces[kStages][kPieces][kWarp];
+  Piece pieces[kStages][kLeafPieces];
+  UnitSums sums;
 };
 
 template <unsigned kStages>
 __device__ void hash_units(const DigestPlan& plan, std::uint64_t warp, std::uint64_t warps,
                            LeafRing<kStages>& ring) {
   const unsigned lane = threadIdx.x % kWarp;
-  const LaneSecrets secrets(lane);
+  const LeafPart part(lane);
   LeafCursor ahead(plan, warp, warps);
   LeafCursor now(plan, warp, warps);
   // Each stage is a group of copies, an empty one where there is nothing to copy.
@@ -290,8 +310,8 @@ __device__ void hash_units(const DigestPlan& plan, std::uint64_t warp, std::uint
     if (ahead.there()) {
       if (ahead.whole()) {
         SAVEGATE_UNROLL
-        for (unsigned i = 0; i < kPieces; ++i) {
-          copy_async(&ring.pieces[stage][i][lane], ahead.data() + 512 * i + 16 * lane);
+        for (unsigned i = 0; i < kLeafPieces; i += kWarp) {
+          copy_async(&ring.pieces[stage][i + lane], ahead.data() + 16 * (i + lane));
         }
       }
       ahead.advance();
@@ -299,21 +319,29 @@ __device__ void hash_units(const DigestPlan& plan, std::uint64_t warp, std::uint
     end_copies();
   };
   for (unsigned stage = 0; stage + 1 < kStages; ++stage) copy_ahead(stage);
-  Word leaves = 0;
+  Word other = 0;       // the hash of this lane's leaf of the unit, if it is not whole
+  unsigned wholes = 0;  // leaves of the unit, the first ones
   for (unsigned turn = 0; now.there(); ++turn) {
+    await_copies<kStages - 2>();
+    __syncwarp();  // this leaf is there for all lanes, and all are done with the one before
     copy_ahead((turn + kStages - 1) % kStages);
-    await_copies<kStages - 1>();
-    Word hash = 0;
     if (now.whole()) {
-      Piece data[kPieces];
-      SAVEGATE_UNROLL
-      for (unsigned i = 0; i < kPieces; ++i) data[i] = ring.pieces[turn % kStages][i][lane];
-      hash = hash_whole_leaf(data, secrets, lane);
+      ring.sums[now.in_unit()][place_of_sum(lane)] = part.sum(ring.pieces[turn % kStages]);
+      ++wholes;
     } else {
-      hash = hash_any_leaf(now.data(), now.bytes(), now.alignment());
+      const Word hash = hash_any_leaf(now.data(), now.bytes(), now.alignment());
+      if (lane == now.in_unit()) other = hash;
     }
-    if (lane == now.in_unit()) leaves = hash;
-    if (now.in_unit() + 1 == now.unit_leaves()) add_unit(plan, now, leaves, lane);
+    if (now.in_unit() + 1 == now.unit_leaves()) {
+      Word leaf = other;
+      if (wholes > 0) {
+        __syncwarp();
+        const Word hash = __shfl_sync(kEveryLane, hash_sums(ring.sums, lane), 4 * (lane % 8));
+        if (lane < wholes) leaf = hash;
+        wholes = 0;
+      }
+      add_unit(plan, now, leaf, lane);
+    }
     now.advance();
   }
 }
@@ -348,18 +376,19 @@ inline constexpr unsigned kWindow = 64;  // blocks of a root that are looked at 
 __device__ inline unsigned complete_blocks(const RootBlock* all, std::uint64_t next,
                                            std::uint64_t blocks, std::uint64_t units,
                                            unsigned lane) {
-  unsigned complete[kWindow / kWarp];
+  unsigned done[kWindow / kWarp];  // loaded without a branch, all at once
   SAVEGATE_UNROLL
   for (unsigned i = 0; i < kWindow / kWarp; ++i) {
     const std::uint64_t block = next + i * kWarp + lane;
-    const std::uint64_t left = units - block * kBlockUnits;  // wraps where there is no such block
-    const std::uint64_t expected = left < kBlockUnits ? left : kBlockUnits;
-    complete[i] = block < blocks && load_acquired(&all[block].units) == expected ? 1 : 0;
+    done[i] = load_relaxed(&all[block < blocks ? block : blocks - 1].units);
   }
   unsigned count = 0;
   SAVEGATE_UNROLL
   for (unsigned i = 0; i < kWindow / kWarp; ++i) {
-    const unsigned missing = ~__ballot_sync(kEveryLane, complete[i] != 0);
+    const std::uint64_t block = next + i * kWarp + lane;
+    const std::uint64_t left = units - block * kBlockUnits;
+    const std::uint64_t expected = left < kBlockUnits ? left : kBlockUnits;
+    const unsigned missing = ~__ballot_sync(kEveryLane, block < blocks && done[i] == expected);
     if (count == i * kWarp) {
       count += missing == 0 ? kWarp : static_cast<unsigned>(__ffs(missing)) - 1;
     }
@@ -367,34 +396,65 @@ __device__ inline unsigned complete_blocks(const RootBlock* all, std::uint64_t n
   return count;
 }
 
-// The root of a tensor, as its blocks become complete; by a whole warp.
+inline constexpr unsigned kStretch = 16;  // blocks of a window that are chained without a branch
+
+// On with a root's accumulator by up to `count` blocks of a window, the first `whole` of them with
+// a scramble. Lane l has accumulator l % 8 of blocks l / 8, l / 8 + 4, …
+__device__ inline Word chain_stretch(Word sum, const Word* loaded, std::uint64_t count,
+                                     std::uint64_t whole, Word secret) {
+  Word added[kStretch];
+  SAVEGATE_UNROLL
+  for (unsigned i = 0; i < kStretch; ++i) {
+    added[i] = __shfl_sync(kEveryLane, loaded[i / 4], 8 * (i % 4) + threadIdx.x % 8);
+  }
+  if (whole >= kStretch) {
+    SAVEGATE_UNROLL
+    for (unsigned i = 0; i < kStretch; ++i) sum = xxh3::scramble(sum + added[i], secret);
+    return sum;
+  }
+  SAVEGATE_UNROLL
+  for (unsigned i = 0; i < kStretch; ++i) {
+    if (i < count) sum += added[i];
+    if (i < whole) sum = xxh3::scramble(sum, secret);
+  }
+  return sum;
+}
+
+// The root of a tensor, as its blocks become complete; by a whole warp. Leaves the blocks zero, as
+// they were.
 __device__ inline void chain_root(const DigestPlan& plan, std::uint32_t index, unsigned lane) {
   const DigestTensor& tensor = plan.tensors[index];
   const std::uint64_t units = units_of(tensor.leaves);
   const std::uint64_t blocks = blocks_of(tensor.leaves);
   const std::uint64_t whole_blocks = tensor.leaves / (kUnitLeaves * kBlockUnits);
-  const RootBlock* all = plan.blocks + tensor.first_block;
+  RootBlock* all = plan.blocks + tensor.first_block;
   const Word secret = secret_word(xxh3::kScrambleSecret / 8 + lane % 8);
   Word sum = xxh3::initial(lane % 8);
+  unsigned count = 0;
   for (std::uint64_t next = 0; next < blocks;) {
-    const unsigned count = complete_blocks(all, next, blocks, units, lane);
-    if (count == 0) {
-      let_others_run();
-      continue;
-    }
-    Word loaded[kWindow / 4];  // four blocks each, all on their way at once
+    for (; count == 0; count = complete_blocks(all, next, blocks, units, lane)) let_others_run();
+    acquire_loaded();
+    __syncwarp();
+    Word loaded[kWindow / 4];  // four blocks each
     SAVEGATE_UNROLL
     for (unsigned i = 0; i < kWindow / 4; ++i) {
       const unsigned block = 4 * i + lane / 8;
       loaded[i] = block < count ? __ldcg(&all[next + block].accumulators[lane % 8]) : 0;
     }
+    for (unsigned block = lane / 8; block < count; block += 4) {
+      all[next + block].accumulators[lane % 8] = 0;
+    }
+    for (unsigned block = lane; block < count; block += kWarp) all[next + block].units = 0;
+    // Looked at while the loads are under way: beside all the leaves, either takes microseconds.
+    const unsigned following = complete_blocks(all, next + count, blocks, units, lane);
+    const std::uint64_t whole = whole_blocks - next < count ? whole_blocks - next : count;
     SAVEGATE_UNROLL
-    for (unsigned i = 0; i < kWindow; ++i) {
+    for (unsigned i = 0; i < kWindow; i += kStretch) {
       if (i >= count) break;
-      sum += __shfl_sync(kEveryLane, loaded[i / 4], 8 * (i % 4) + lane % 8);
-      if (next + i < whole_blocks) sum = xxh3::scramble(sum, secret);
+      sum = chain_stretch(sum, &loaded[i / 4], count - i, i < whole ? whole - i : 0, secret);
     }
     next += count;
+    count = following;
   }
   finish_root(tensor, plan.tails[index], sum, plan.slots[index], lane);
 }

@@ -5,6 +5,8 @@
 // The device comes before its kernel.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "gpu/cuda/digest_batch.h"
 #include "gpu/cuda/digest_kernel.cuh"
 #include "gpu/digest.h"
@@ -39,6 +41,11 @@ class DigestKernelTest : public testing::Test {
     std::vector<std::array<LeafRing<kStages>, kWarps>> rings(kBlocks);
     launch(kBlocks, kWarps * kWarp,
            [&] { digest_tensors<kWarps, kStages>(plan, rings[blockIdx.x].data()); });
+    const auto is_zero = [](const RootBlock& block) {
+      return block.units == 0 &&
+             std::ranges::all_of(block.accumulators, [](auto sum) { return sum == 0; });
+    };
+    EXPECT_TRUE(std::ranges::all_of(blocks, is_zero)) << "the next launch finds them so";
     return batch.digests(slots);
   }
 
@@ -87,6 +94,30 @@ TEST_F(DigestKernelTest, EveryAlignment) {
     add(2 * kLeafBytes + 1000 + misalignment, misalignment);
   }
   expect_equal();
+}
+
+// More blocks than are looked at together: put together of leaves' hashes, without the leaves.
+TEST_F(DigestKernelTest, ARootOfManyBlocks) {
+  constexpr std::uint64_t kLeaves = 8 * 16 * 100 + 43;
+  std::vector<std::uint64_t> leaves(kLeaves);
+  fill_host({Dtype::kU64, {kLeaves}, reinterpret_cast<std::byte*>(leaves.data())}, {}, 0);
+  std::vector<RootBlock> blocks(blocks_of(kLeaves));
+  for (std::uint64_t unit = 0; unit < units_of(kLeaves); ++unit) {
+    RootBlock& block = blocks[unit / kBlockUnits];
+    ++block.units;
+    for (std::uint64_t i = 0; i < 8 && unit < kLeaves / 8; ++i) {
+      block.accumulators[i ^ 1] += leaves[8 * unit + i];
+      block.accumulators[i] +=
+          xxh3::product(leaves[8 * unit + i], digest_secret[unit % kBlockUnits + i]);
+    }
+  }
+  RootTail tail{};
+  std::copy(leaves.end() - 7, leaves.end(), tail.leaves);
+  const DigestTensor tensor{nullptr, kLeaves * kLeafBytes, kLeaves, 0, 0, 16};
+  DigestSlot slot{};
+  const DigestPlan plan{&tensor, blocks.data(), &tail, &slot, 0, 1, 1};
+  launch(1, kWarp, [&] { chain_root(plan, 0, threadIdx.x); });
+  EXPECT_EQ(canonical(slot.words[1], slot.words[0]).hex(), root_of(leaves, tensor.bytes).hex());
 }
 
 TEST_F(DigestKernelTest, NothingAtAll) {

@@ -9,26 +9,23 @@
 
 #include "gpu/cuda/device.h"
 #include "gpu/cuda/digest_batch.h"
+#include "gpu/cuda/scratch.h"
 
 namespace savegate::gpu::cuda {
 
 class DigestLauncher {
  public:
-  explicit DigestLauncher(std::shared_ptr<Device> device) : device_(std::move(device)) {}
-  DigestLauncher(const DigestLauncher&) = delete;
-  DigestLauncher& operator=(const DigestLauncher&) = delete;
-  ~DigestLauncher();
+  explicit DigestLauncher(std::shared_ptr<Device> device)
+      : tensors_(device), tails_(device), blocks_(device), host_(device), device_(device) {}
 
   Result<std::vector<Digest>> run(std::span<const Tensor> tensors);
 
  private:
-  Result<void> make_room(std::uint64_t device_bytes, std::uint64_t host_bytes);
-
+  DeviceScratch tensors_;
+  DeviceScratch tails_;
+  DeviceScratch blocks_;  // zero between launches
+  PinnedScratch host_;    // tensors, then slots
   std::shared_ptr<Device> device_;
-  std::uint8_t* memory_ = nullptr;  // of the device
-  std::uint64_t memory_bytes_ = 0;
-  std::uint8_t* staging_ = nullptr;  // pinned
-  std::uint64_t staging_bytes_ = 0;
 };
 
 }  // namespace savegate::gpu::cuda

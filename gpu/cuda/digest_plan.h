@@ -1,4 +1,4 @@
-// What one digest launch works on, in device memory.
+// What one digest launch works on.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ struct DigestTensor {
   unsigned alignment;         // of `data`: 16, 4 or 1
 };
 
-// What a block of the root's hash adds to it, as far as its units are done. Zero at first.
+// What a block of the root's hash adds to it, as far as its units are done. Zero before a launch
+// and after it.
 struct RootBlock {
   unsigned long long accumulators[8];
   unsigned units;  // that are in it
@@ -33,7 +34,8 @@ struct RootTail {
   std::uint64_t leaves[7];
 };
 
-// The root, low word first; or the leaves of a tensor that has at most kShortLeaves.
+// The root, low word first; or the leaves of a tensor that has at most kShortLeaves. In memory of
+// the host that the device writes to.
 struct DigestSlot {
   std::uint64_t words[kShortLeaves];
 };

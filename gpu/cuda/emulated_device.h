@@ -123,9 +123,10 @@ void await_copies() {}
 inline void add_released(unsigned* to, unsigned value) {
   std::atomic_ref<unsigned>(*to).fetch_add(value);
 }
-inline unsigned load_acquired(const unsigned* from) {
+inline unsigned load_relaxed(const unsigned* from) {
   return std::atomic_ref<unsigned>(*const_cast<unsigned*>(from)).load();
 }
+inline void acquire_loaded() {}  // load_relaxed() has
 inline void let_others_run() { std::this_thread::yield(); }
 }  // namespace savegate::gpu::cuda
 

@@ -11,8 +11,8 @@ namespace {
 constexpr unsigned kDigestWarps = 16;  // a block; one block a multiprocessor
 template <unsigned kStages>
 constexpr unsigned kDigestShared = kDigestWarps * sizeof(LeafRing<kStages>);  // bytes
-constexpr unsigned kStreamingThreads = 256;  // a block that reads or writes once
-constexpr unsigned kStreamingBlocks = 8;     // a multiprocessor
+constexpr unsigned kCompareThreads = 256;                                     // a block
+constexpr unsigned kCompareBlocks = 8;                                        // a multiprocessor
 
 extern __shared__ Piece digest_rings[];
 
@@ -40,7 +40,7 @@ cudaError_t launch_digest_staged(DigestPlan plan, int multiprocessors, cudaStrea
   return cudaGetLastError();
 }
 
-__global__ void __launch_bounds__(kStreamingThreads)
+__global__ void __launch_bounds__(kCompareThreads)
     compare_kernel(const std::uint8_t* left, const std::uint8_t* right, std::uint64_t bytes,
                    DeviceDifference* total) {
   const bool aligned =
@@ -53,16 +53,16 @@ __global__ void __launch_bounds__(kStreamingThreads)
 }
 
 template <class Element, class Format>
-__global__ void __launch_bounds__(kStreamingThreads)
+__global__ void __launch_bounds__(kFillThreads)
     fill_kernel(std::uint8_t* data, std::uint64_t count, std::uint64_t stream_number,
                 std::uint64_t first_index) {
   fill_elements<Element, Format>(data, count, stream_number, first_index);
 }
 
 // No more blocks than there is work for.
-unsigned streaming_blocks(std::uint64_t bytes, int multiprocessors) {
-  const std::uint64_t most = kStreamingBlocks * static_cast<unsigned>(multiprocessors);
-  const std::uint64_t useful = bytes / (16 * kStreamingThreads) + 1;
+unsigned compare_blocks(std::uint64_t bytes, int multiprocessors) {
+  const std::uint64_t most = kCompareBlocks * static_cast<unsigned>(multiprocessors);
+  const std::uint64_t useful = bytes / (16 * kCompareThreads) + 1;
   return static_cast<unsigned>(useful < most ? useful : most);
 }
 
@@ -82,18 +82,20 @@ cudaError_t launch_digest(DigestPlan plan, int multiprocessors, cudaStream_t str
 
 cudaError_t launch_compare(const void* left, const void* right, std::uint64_t bytes,
                            DeviceDifference* total, int multiprocessors, cudaStream_t stream) {
-  compare_kernel<<<streaming_blocks(bytes, multiprocessors), kStreamingThreads, 0, stream>>>(
+  compare_kernel<<<compare_blocks(bytes, multiprocessors), kCompareThreads, 0, stream>>>(
       static_cast<const std::uint8_t*>(left), static_cast<const std::uint8_t*>(right), bytes,
       total);
   return cudaGetLastError();
 }
 
 cudaError_t launch_fill(Dtype dtype, void* data, std::uint64_t count, std::uint64_t stream_number,
-                        std::uint64_t first_index, int multiprocessors, cudaStream_t stream) {
+                        std::uint64_t first_index, cudaStream_t stream) {
+  if (count == 0) return cudaSuccess;
   return with_format(dtype, [&](auto format, auto word) {
-    const unsigned blocks = streaming_blocks(count * sizeof(word), multiprocessors);
-    fill_kernel<decltype(word), decltype(format)><<<blocks, kStreamingThreads, 0, stream>>>(
-        static_cast<std::uint8_t*>(data), count, stream_number, first_index);
+    const std::uint64_t blocks = (count * sizeof(word) - 1) / kFillSpan + 1;
+    fill_kernel<decltype(word), decltype(format)>
+        <<<static_cast<unsigned>(blocks), kFillThreads, 0, stream>>>(
+            static_cast<std::uint8_t*>(data), count, stream_number, first_index);
     return cudaGetLastError();
   });
 }

@@ -19,6 +19,6 @@ cudaError_t launch_compare(const void* left, const void* right, std::uint64_t by
                            DeviceDifference* total, int multiprocessors, cudaStream_t stream);
 
 cudaError_t launch_fill(Dtype dtype, void* data, std::uint64_t count, std::uint64_t stream_number,
-                        std::uint64_t first_index, int multiprocessors, cudaStream_t stream);
+                        std::uint64_t first_index, cudaStream_t stream);
 
 }  // namespace savegate::gpu::cuda

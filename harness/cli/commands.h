@@ -16,6 +16,7 @@ struct CtlRequest {
 };
 
 int run_command(const std::vector<std::string>& names, const Options& options);
+int check_subject_command(const Options& options);
 int judge_command(const std::string& run_directory);
 int list_command(const std::string& what);
 struct MountWords {

@@ -47,6 +47,17 @@ int main_checked(int argc, char** argv) {
       "  savegate run smoke -- ./my-save-path --some flag");
   run->callback([&] { chosen = [&] { return run_command(names, options); }; });
 
+  CLI::App* check = app.add_subcommand(
+      "check-subject", "run one clean life of a program and say what its events are worth");
+  add_options(*check, options);
+  check->footer(
+      "Exit status: 0 it conforms to docs/subject-contract.md, 1 it does not, 4 it wrote no "
+      "event.\n"
+      "Examples:\n"
+      "  savegate check-subject --world 1 -- python3 train.py\n"
+      "  savegate check-subject --subject my-save-path.toml");
+  check->callback([&] { chosen = [&] { return check_subject_command(options); }; });
+
   std::string directory;
   CLI::App* judge =
       app.add_subcommand("judge", "judge a stored run again, from its evidence alone");

@@ -65,7 +65,7 @@ void AsynchronousSaves::remember(std::int64_t step, const char* phase) {
 Result<void> AsynchronousSaves::save(const State& state) {
   const std::int64_t step = state.counters.global_step;
   const int number = static_cast<int>(step);
-  auto snapshot = writer_.staging->snapshot(job_.backend, state);
+  auto snapshot = writer_.staging->snapshot(state);
   remember(step, "snapshot");
   const Result<void> own = snapshot ? Result<void>() : fail(snapshot.error());
   Result<void> taken;

@@ -25,12 +25,12 @@ namespace savegate::reference {
 
 // What the writer has of its own, made by the program.
 struct WriterParts {
-  std::unique_ptr<gpu::Backend> host;  // of the snapshots' memory
+  std::unique_ptr<gpu::Backend> host;  // reads the snapshots
   std::unique_ptr<Comms> comms;
   std::unique_ptr<worker::Worker> worker;
   std::unique_ptr<Job> job;  // of the three
   std::unique_ptr<Saver> saver;
-  std::unique_ptr<Staging> staging;
+  std::unique_ptr<Staging> staging;  // of the program's backend
 };
 
 class AsynchronousSaves : public Saves {

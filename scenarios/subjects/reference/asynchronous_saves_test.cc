@@ -58,7 +58,7 @@ class AsynchronousSavesTest : public testing::Test {
     writer.comms = std::make_unique<Comms>(nullptr, *writer.worker, "saves");
     writer.job = std::make_unique<Job>(job(*writer.comms, *writer.worker, *writer.host));
     writer.saver = std::make_unique<HeldSaver>(*writer.job, release_.get_future().share(), fails);
-    writer.staging = std::make_unique<Staging>(*writer.host);
+    writer.staging = std::make_unique<Staging>(*backend_);
     auto made =
         std::make_unique<AsynchronousSaves>(job_, reporter_, std::move(writer), most_in_flight);
     made->begin_life(kNoCheckpoint);
@@ -152,13 +152,13 @@ TEST(StagingTest, ASnapshotTakesExactlyTheBytesOfItsTensors) {
   for (const NamedTensor& named : state.tensors) bytes += named.tensor.bytes();
   Staging staging(*backend);
   {
-    const auto snapshot = staging.snapshot(*backend, state);
+    const auto snapshot = staging.snapshot(state);
     ASSERT_TRUE(snapshot);
     EXPECT_EQ(staging.bytes().held, bytes);
     EXPECT_EQ(staging.bytes().used, bytes);
   }
   EXPECT_EQ(staging.bytes().used, 0U);
-  ASSERT_TRUE(staging.snapshot(*backend, state));  // in the blocks of the first
+  ASSERT_TRUE(staging.snapshot(state));  // in the blocks of the first
   EXPECT_EQ(staging.bytes().held, bytes);
   staging.trim();
   EXPECT_EQ(staging.bytes().held, 0U);
@@ -168,8 +168,8 @@ TEST(StagingTest, TwoSnapshotsShareNoMemory) {
   const auto backend = gpu::open_backend("cpu").value();
   const State state = State::create(*backend, {}, 1 << 16).value();
   Staging staging(*backend);
-  const auto first = staging.snapshot(*backend, state);
-  const auto second = staging.snapshot(*backend, state);
+  const auto first = staging.snapshot(state);
+  const auto second = staging.snapshot(state);
   ASSERT_TRUE(first && second);
   for (std::size_t i = 0; i < state.tensors.size(); ++i) {
     EXPECT_NE(first->tensors[i].tensor.data, second->tensors[i].tensor.data);

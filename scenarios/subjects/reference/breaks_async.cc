@@ -13,14 +13,15 @@ struct Live {
 
 class LiveStaging : public Staging {
  public:
-  LiveStaging(gpu::Backend& host, std::shared_ptr<Live> live)
-      : Staging(host), live_(std::move(live)) {}
-  Result<State> snapshot(gpu::Backend& device, const State& state) override {
-    *live_ = {.device = &device, .state = &state};
-    return Staging::snapshot(device, state);
+  LiveStaging(gpu::Backend& device, std::shared_ptr<Live> live)
+      : Staging(device), own_device_(device), live_(std::move(live)) {}
+  Result<State> snapshot(const State& state) override {
+    *live_ = {.device = &own_device_, .state = &state};
+    return Staging::snapshot(state);
   }
 
  private:
+  gpu::Backend& own_device_;
   std::shared_ptr<Live> live_;
 };
 
@@ -42,7 +43,9 @@ class LateSaver : public Saver {
 
 void late_snapshot(Options& /*options*/, Parts& parts) {
   const auto live = std::make_shared<Live>();
-  parts.staging = [live](gpu::Backend& host) { return std::make_unique<LiveStaging>(host, live); };
+  parts.staging = [live](gpu::Backend& device) {
+    return std::make_unique<LiveStaging>(device, live);
+  };
   parts.saver = [live](Job& job) { return std::make_unique<LateSaver>(job, live); };
 }
 
@@ -50,8 +53,8 @@ void late_snapshot(Options& /*options*/, Parts& parts) {
 class ReuseStagingEarly : public Staging {
  public:
   using Staging::Staging;
-  Result<State> snapshot(gpu::Backend& device, const State& state) override {
-    SAVEGATE_TRY(State taken, Staging::snapshot(device, state));
+  Result<State> snapshot(const State& state) override {
+    SAVEGATE_TRY(State taken, Staging::snapshot(state));
     taken.memory.clear();
     return taken;
   }
@@ -66,7 +69,7 @@ class KeepStaging : public Staging {
 
 template <class Broken>
 void replace_staging(Options& /*options*/, Parts& parts) {
-  parts.staging = [](gpu::Backend& host) { return std::make_unique<Broken>(host); };
+  parts.staging = [](gpu::Backend& device) { return std::make_unique<Broken>(device); };
 }
 
 }  // namespace

@@ -195,7 +195,7 @@ Result<std::unique_ptr<Saves>> make_saves(const Options& options, const Parts& p
                                          .contract = job.contract,
                                          .expert_parallel = job.expert_parallel});
   writer.saver = parts.saver(*writer.job);
-  writer.staging = parts.staging(*writer.host);
+  writer.staging = parts.staging(job.backend);
   return std::make_unique<AsynchronousSaves>(job, reporter, std::move(writer),
                                              options.most_in_flight);
 }
@@ -219,7 +219,7 @@ Parts sound_parts() {
   Parts parts;
   parts.files = [](int rank) { return std::make_unique<Files>(rank); };
   parts.saver = [](Job& job) { return std::make_unique<Saver>(job); };
-  parts.staging = [](gpu::Backend& host) { return std::make_unique<Staging>(host); };
+  parts.staging = [](gpu::Backend& device) { return std::make_unique<Staging>(device); };
   parts.restorer = [](Job& job) { return std::make_unique<Restorer>(job); };
   parts.training = [](Job& job) { return std::make_unique<Training>(job); };
   parts.exporter = [](gpu::Backend& backend) { return std::make_unique<Exporter>(backend); };

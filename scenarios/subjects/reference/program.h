@@ -34,7 +34,7 @@ struct Options {
 struct Parts {
   std::function<std::unique_ptr<Files>(int rank)> files;
   std::function<std::unique_ptr<Saver>(Job&)> saver;
-  std::function<std::unique_ptr<Staging>(gpu::Backend& host)> staging;
+  std::function<std::unique_ptr<Staging>(gpu::Backend& device)> staging;
   std::function<std::unique_ptr<Restorer>(Job&)> restorer;
   std::function<std::unique_ptr<Training>(Job&)> training;
   std::function<std::unique_ptr<Exporter>(gpu::Backend& backend)> exporter;

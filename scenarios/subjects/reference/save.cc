@@ -96,8 +96,10 @@ Result<void> Saver::write_tensor(FileWriter& writer, const gpu::Tensor& tensor) 
   SAVEGATE_TRY(const gpu::StagingBlock block, staging_.take(kChunkBytes));
   for (std::uint64_t at = 0; at < tensor.bytes(); at += kChunkBytes) {
     const std::size_t part = std::min<std::uint64_t>(kChunkBytes, tensor.bytes() - at);
-    SAVEGATE_TRY(const auto copy, job_.backend.start_copy_to_host(block.data(), tensor, at, part));
-    if (at == 0) job_.worker.phase("staging");
+    // Marks the middle of the copy: whoever is killed there has half of it.
+    const auto staging = at == 0 ? gpu::Midway([this] { job_.worker.phase("staging"); }) : nullptr;
+    SAVEGATE_TRY(const auto copy,
+                 job_.backend.start_copy_to_host(block.data(), tensor, at, part, staging));
     SAVEGATE_CHECK(copy->wait());
     if (at == 0) job_.worker.phase("staged");
     SAVEGATE_CHECK(writer.append(block.data(), part));

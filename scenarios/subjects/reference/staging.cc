@@ -14,7 +14,7 @@ Result<gpu::Buffer> Staging::take(std::uint64_t bytes) {
     }
   }
   if (block == nullptr) {
-    SAVEGATE_TRY(block, host_.allocate(bytes));
+    SAVEGATE_TRY(block, device_.allocate_staging(bytes));
     const std::lock_guard lock(pool_->mutex);
     pool_->bytes.held += bytes;
   }
@@ -32,21 +32,38 @@ Result<gpu::Buffer> Staging::take(std::uint64_t bytes) {
   });
 }
 
-Result<State> Staging::snapshot(gpu::Backend& device, const State& state) {
+Result<State> Staging::snapshot(const State& state) {
   State copy;
   copy.tensors = state.tensors;
   copy.parameters = state.parameters;
   copy.scheduler = state.scheduler;
   copy.random = state.random;
   copy.counters = state.counters;
+  std::vector<std::unique_ptr<gpu::Pending>> copies;
+  Result<void> copied;
   for (NamedTensor& named : copy.tensors) {
-    const gpu::Tensor source = named.tensor;
-    SAVEGATE_TRY(gpu::Buffer block, take(source.bytes()));
-    SAVEGATE_CHECK(device.copy_to_host(block.get(), source, 0, source.bytes()));
-    named.tensor.data = block.get();
-    copy.memory.push_back(std::move(block));
+    copied = start_copy(named.tensor, copy.memory, copies);
+    if (!copied) break;
   }
+  // Also after a failure: until then the device writes to blocks that are about to go.
+  for (const auto& each : copies) {
+    const Result<void> finished = each->wait();
+    if (copied) copied = finished;
+  }
+  SAVEGATE_CHECK(copied);
   return copy;
+}
+
+// Turns the tensor into its copy, which is complete when the last of `copies` is.
+Result<void> Staging::start_copy(gpu::Tensor& tensor, std::vector<gpu::Buffer>& blocks,
+                                 std::vector<std::unique_ptr<gpu::Pending>>& copies) {
+  const std::uint64_t bytes = tensor.bytes();
+  SAVEGATE_TRY(gpu::Buffer block, take(bytes));
+  SAVEGATE_TRY(auto started, device_.start_copy_to_host(block.get(), tensor, 0, bytes, {}));
+  tensor.data = block.get();
+  blocks.push_back(std::move(block));
+  copies.push_back(std::move(started));
+  return {};
 }
 
 void Staging::trim() {
