@@ -1,8 +1,10 @@
 """The hook by itself: what it writes, what it digests, and that it never changes the program."""
 
+import importlib.util
 import json
 import os
 import random
+import subprocess
 import sys
 import tempfile
 import threading
@@ -10,6 +12,7 @@ import unittest
 from unittest import mock
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import make_wheel  # noqa: E402
 import savegate_hook  # noqa: E402
 
 try:
@@ -407,6 +410,24 @@ class TorchTest(unittest.TestCase):
     def test_a_sparse_tensor_is_refused(self):
         with self.assertRaises(TypeError):
             list(savegate_hook._items_of("x", torch.eye(3).to_sparse()))
+
+
+class WheelTest(unittest.TestCase):
+    def test_what_pip_installs_digests_by_the_library_that_it_carries(self):
+        if not os.path.exists(LIBRARY):
+            self.skipTest("libsavegate_worker.so is not built")
+        if importlib.util.find_spec("pip") is None:
+            self.skipTest("there is no pip")
+        with tempfile.TemporaryDirectory() as folder:
+            wheel = make_wheel.make_wheel(os.path.join(ROOT, "build"), folder)
+            place = os.path.join(folder, "site")
+            subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps",
+                            "--disable-pip-version-check", "--root-user-action=ignore", "--target", place, wheel],
+                           check=True)
+            said = subprocess.run(
+                [sys.executable, "-c", "import savegate_hook as h; print(h._digests().name, h.__file__)"],
+                env={"PYTHONPATH": place}, cwd=folder, check=True, capture_output=True, text=True)
+            self.assertEqual(said.stdout.split(), ["library", os.path.join(place, "savegate_hook.py")])
 
 
 if __name__ == "__main__":
