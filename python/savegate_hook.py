@@ -574,12 +574,12 @@ def _items_of(name, value):
         for item, piece in _items_of(name, value.value):
             yield dict(item, scope="shard", global_shape=[int(n) for n in value.global_shape],
                        offset=[int(n) for n in value.offset]), piece
-    elif torch is not None and hasattr(torch, "Tensor") and isinstance(value, torch.Tensor):
-        for each in _items_of_tensor(name, value):
-            yield each
-    elif hasattr(value, "local_shards") and hasattr(value, "metadata"):  # ShardedTensor
+    elif hasattr(value, "local_shards"):  # ShardedTensor
         for shard in value.local_shards():
             yield _item_of_tensor(name, shard.tensor, value.size(), shard.metadata.shard_offsets)
+    elif torch is not None and isinstance(value, torch.Tensor):
+        for each in _items_of_tensor(name, value):
+            yield each
     elif numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
         yield _item_of_array(name, value, numpy)
     else:

@@ -412,6 +412,54 @@ class TorchTest(unittest.TestCase):
             list(savegate_hook._items_of("x", torch.eye(3).to_sparse()))
 
 
+@unittest.skipIf(torch is None, "PyTorch is not importable")
+class ShardedTest(unittest.TestCase):
+    """As rank 1 of 2: nothing is sent."""
+
+    def setUp(self):
+        try:
+            from torch.testing._internal.distributed.fake_pg import FakeStore
+        except ImportError:
+            self.skipTest("this PyTorch has no process group for tests")
+        torch.distributed.init_process_group("fake", rank=1, world_size=2, store=FakeStore())
+        self.addCleanup(torch.distributed.destroy_process_group)
+
+    def item(self, value):
+        with Run(RANK="1", WORLD_SIZE="2"):
+            items = savegate_hook.Hook().items({"w": value})
+        self.assertEqual(len(items), 1)
+        return items[0]
+
+    def place(self, item):
+        return item["scope"], item["global_shape"], item["local_shape"], item["offset"]
+
+    def test_a_dtensor_is_its_local_shard_or_a_replica(self):
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.tensor import DTensor, Replicate, Shard
+        mesh = init_device_mesh("cpu", (2,))
+        local = torch.arange(6.0).reshape(2, 3)
+        digest = self.item(local)["digest"]
+        for placement, place in ((Shard(0), ("shard", [4, 3], [2, 3], [2, 0])),
+                                 (Shard(1), ("shard", [2, 6], [2, 3], [0, 3])),
+                                 (Replicate(), ("replica", [2, 3], [2, 3], [0, 0]))):
+            item = self.item(DTensor.from_local(local, mesh, [placement], run_check=False))
+            self.assertEqual(self.place(item), place)
+            self.assertEqual(item["digest"], digest)
+
+    def test_a_sharded_tensor_is_its_local_shards(self):
+        from torch.distributed._shard import sharded_tensor
+        from torch.distributed._shard.sharding_spec import ShardMetadata
+        local = torch.arange(6.0).reshape(2, 3)
+        metadata = sharded_tensor.ShardedTensorMetadata(
+            [ShardMetadata([0, 0], [2, 3], "rank:0/cpu"), ShardMetadata([2, 0], [2, 3], "rank:1/cpu")],
+            torch.Size([4, 3]))
+        sharded = sharded_tensor.ShardedTensor._init_from_local_shards_and_global_metadata(
+            [sharded_tensor.Shard(local, metadata.shards_metadata[1])], metadata)
+        item = self.item(sharded)
+        self.assertEqual(self.place(item), ("shard", [4, 3], [2, 3], [2, 0]))
+        self.assertEqual(item["digest"], self.item(local)["digest"])
+
+
 class WheelTest(unittest.TestCase):
     def test_what_pip_installs_digests_by_the_library_that_it_carries(self):
         if not os.path.exists(LIBRARY):
