@@ -22,9 +22,9 @@ int list_command(const std::string& what);
 struct MountWords {
   std::string backing;
   std::string mount_point;
-  std::string plan;     // file, "" for none
-  std::string preset;   // "full-disk:limit=64MiB", "" for none
-  std::string control;  // socket, "" for the default
+  std::string plan;       // file, "" for none
+  std::string preset;     // "full-disk:limit=64MiB", "" for none
+  std::string control;    // socket, "" for the default
   double hold_limit = 0;  // seconds, 0: none
   bool background = false;
 };

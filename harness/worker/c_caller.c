@@ -1,12 +1,12 @@
 /* A life told from C99, for c_api_test.cc: that savegate.h is C is shown by compiling this. */
-#include "harness/worker/savegate.h"
-
 #include <stdio.h>
 
-int savegate_life_told_from_c(const void *weights, size_t bytes);
+#include "harness/worker/savegate.h"
 
-int savegate_life_told_from_c(const void *weights, size_t bytes) {
-  static const char *const versions[] = {"trainer", "1.2", NULL};
+int savegate_life_told_from_c(const void* weights, size_t bytes);
+
+int savegate_life_told_from_c(const void* weights, size_t bytes) {
+  static const char* const versions[] = {"trainer", "1.2", NULL};
   static const int64_t samples[] = {0, 7, 16, 23};
   const uint64_t global[] = {8}, local[] = {4}, offset[] = {4};
   const savegate_memory_range range = {weights, bytes};
@@ -16,7 +16,7 @@ int savegate_life_told_from_c(const void *weights, size_t bytes) {
   const savegate_fact facts[] = {{"host_rss", 4096}, {"gpu_allocated", -1}};
   int failed = 0;
 
-  savegate_worker *worker = savegate_open();
+  savegate_worker* worker = savegate_open();
   if (worker == NULL || savegate_digests("cpu", &range, 1, digest) != 0) return -1;
   item.global_shape = global;
   item.local_shape = local;
