@@ -1,6 +1,8 @@
 // The commands of `savegate`, one function and one file each. They return the exit code.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,15 @@ struct CtlRequest {
 
 int run_command(const std::vector<std::string>& names, const Options& options);
 int check_subject_command(const Options& options);
+
+struct LoopWords {
+  std::optional<std::uint64_t> rounds;  // default: as many as exclude `failure_probability`
+  double confidence = 0.95;
+  double failure_probability = 0.1;
+  std::vector<std::string> vary;  // "writers=1,8": the first is the baseline's
+};
+int loop_command(const std::vector<std::string>& names, const LoopWords& words,
+                 const Options& options);
 int judge_command(const std::string& run_directory);
 int list_command(const std::string& what);
 struct MountWords {

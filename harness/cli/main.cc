@@ -58,6 +58,34 @@ int main_checked(int argc, char** argv) {
       "  savegate check-subject --subject my-save-path.toml");
   check->callback([&] { chosen = [&] { return check_subject_command(options); }; });
 
+  LoopWords looping;
+  CLI::App* loop = app.add_subcommand(
+      "loop", "repeat scenarios until the first failure, or with one factor changed at a time");
+  loop->add_option("names", names, "scenarios or suites, or a stored scenario.json")->required();
+  CLI::Option* rounds =
+      loop->add_option("--rounds", looping.rounds, "how often; default: see below")
+          ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000}));
+  loop->add_option("--confidence", looping.confidence, "of what is concluded")
+      ->check(CLI::Range(0.5, 0.999999))
+      ->capture_default_str();
+  loop->add_option("--failure-probability", looping.failure_probability,
+                   "of a save; as many rounds are run as exclude it, if all are clean")
+      ->check(CLI::Range(0.000001, 0.999999))
+      ->excludes(rounds)
+      ->capture_default_str();
+  loop->add_option("--vary", looping.vary,
+                   "NAME=BASELINE,OTHER: `backing`, `world`, a variable of the subject, or "
+                   "env.NAME; all rounds "
+                   "are run, and what changes the failure rate is named")
+      ->allow_extra_args(false);
+  add_options(*loop, options);
+  loop->footer(
+      "Each round has a seed of its own, counted up from --seed or the scenario's.\n"
+      "Examples:\n"
+      "  savegate loop smoke/clean --failure-probability 0.01\n"
+      "  savegate loop smoke/clean --rounds 40 --vary backing=/local,/nfs --vary state=8MiB,1GiB");
+  loop->callback([&] { chosen = [&] { return loop_command(names, looping, options); }; });
+
   std::string directory;
   CLI::App* judge =
       app.add_subcommand("judge", "judge a stored run again, from its evidence alone");

@@ -85,11 +85,11 @@ Result<std::unique_ptr<Session>> Session::begin(const Catalog& catalog, const Op
       new Session(catalog, options, std::move(directory), command_line));
 }
 
-std::string Session::repeat_command(const std::string& folder) const {
+std::string Session::repeat_command(const std::string& folder, const std::string& backing) const {
   std::vector<std::string> words = {as_typed(catalog_.bin + "/savegate"), "run",
                                     folder + "/scenario.json", "--store", options_.store};
   if (options_.device != "cpu") words.insert(words.end(), {"--device", options_.device});
-  if (!options_.backing.empty()) words.insert(words.end(), {"--backing", options_.backing});
+  if (!backing.empty()) words.insert(words.end(), {"--backing", backing});
   if (!options_.command.empty()) {
     words.push_back("--");
     words.insert(words.end(), options_.command.begin(), options_.command.end());
@@ -103,7 +103,7 @@ Result<ScenarioResult> Session::run_one(const Job& job) {
   const std::uint64_t start_ns = harness::monotonic_ns();
   harness::RunOptions run;
   run.store_directory = directory_.path();
-  run.backing = options_.backing;
+  run.backing = job.backing.empty() ? options_.backing : job.backing;
   run.device = options_.device;
   run.bin = catalog_.bin;
   if (job.subject.fork_point && !job.fresh_programs) run.fork_servers = &fork_servers_;
@@ -114,7 +114,7 @@ Result<ScenarioResult> Session::run_one(const Job& job) {
   SAVEGATE_TRY(harness::Evidence evidence, harness::load_evidence(folder));
   ScenarioResult result = harness::judge(evidence);
   result.directory = folder.substr(directory_.path().size() + 1);
-  result.repeat = repeat_command(folder);
+  result.repeat = repeat_command(folder, run.backing);
   result.seconds = seconds_since(start_ns);
   SAVEGATE_CHECK(harness::write_file(folder + "/result.json", reports::print_json(result)));
   const bool keep =
@@ -130,9 +130,8 @@ Result<void> Session::run_jobs(
   std::mutex mutex;  // guards `done`, `problem`
   std::optional<Status> problem;
   std::atomic<std::size_t> next{0};
-  std::atomic<bool> stop{false};
   const auto work = [&] {
-    for (std::size_t i; (i = next++) < jobs.size() && !stop && !harness::interrupted();) {
+    for (std::size_t i; (i = next++) < jobs.size() && !stopped_ && !harness::interrupted();) {
       const Scenario& scenario = jobs[i].scenario;
       progress_.begin(scenario.suite + "/" + scenario.name);
       auto result = run_one(jobs[i]);
@@ -144,7 +143,7 @@ Result<void> Session::run_jobs(
         continue;
       }
       if (!problem) problem = result.error();
-      stop = true;
+      stopped_ = true;
     }
   };
   const int workers_wanted = jobs_of(options_);
@@ -190,7 +189,7 @@ Result<void> Session::run(const std::vector<Scenario>& scenarios, const Subject&
       if (is_sweep_point(result)) ++record_.coverage.back().tried;
       if (!is_sweep_point(result) || result.outcome != Outcome::kPass)
         progress_.print(reports::render_scenario(result, isatty(STDOUT_FILENO) != 0));
-      record_.scenarios.push_back(result);
+      record(result);
     });
     jobs.clear();
     return ran;

@@ -8,6 +8,7 @@
 // --jobs of them run at the same time.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -30,6 +31,7 @@ namespace savegate::cli {
 struct Job {
   harness::Scenario scenario;
   harness::Subject subject;
+  std::string backing = {};  // "": that of the options
   std::function<Result<void>(const std::string& scenario_directory)> alter = {};
   bool fresh_programs = false;  // even where the subject has a fork point
 };
@@ -50,6 +52,11 @@ class Session {
       const std::vector<Job>& jobs,
       const std::function<void(std::size_t, const reports::ScenarioResult&)>& done);
 
+  // Of run_jobs: into what finish() writes.
+  void record(const reports::ScenarioResult& result) { record_.scenarios.push_back(result); }
+  // Of run_jobs: no job begins any more.
+  void stop() { stopped_ = true; }
+
   // Writes result.json and junit.xml, moves store/latest, prints the report. The exit code.
   Result<int> finish();
 
@@ -62,7 +69,7 @@ class Session {
   Result<reports::ScenarioResult> run_one(const Job& job);
   Result<std::vector<harness::Scenario>> expand(const harness::Scenario& scenario,
                                                 const harness::Subject& subject);
-  std::string repeat_command(const std::string& folder) const;
+  std::string repeat_command(const std::string& folder, const std::string& backing) const;
 
   Catalog catalog_;
   Options options_;
@@ -71,6 +78,7 @@ class Session {
   Progress progress_;
   reports::RunRecord record_;
   std::uint64_t started_ns_;
+  std::atomic<bool> stopped_ = false;
 };
 
 }  // namespace savegate::cli
