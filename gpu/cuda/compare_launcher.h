@@ -12,7 +12,7 @@ namespace savegate::gpu::cuda {
 
 class CompareLauncher {
  public:
-  explicit CompareLauncher(std::shared_ptr<Device> device)
+  explicit CompareLauncher(const std::shared_ptr<Device>& device)
       : total_(device), host_(device), device_(device) {}
 
   // Of equal size.

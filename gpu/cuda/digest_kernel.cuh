@@ -275,11 +275,11 @@ __device__ inline void add_unit(const DigestPlan& plan, const LeafCursor& at, Wo
     if (lane < count) plan.slots[at.index()].words[first + lane] = leaf;
     return;
   }
-  RootBlock& block = plan.blocks[tensor.first_block + unit / kBlockUnits];
+  const std::uint64_t block = tensor.first_block + unit / kBlockUnits;
   const unsigned stripe = static_cast<unsigned>(unit % kBlockUnits);
   const Word neighbour = __shfl_xor_sync(kEveryLane, leaf, 1);
   if (count == kUnitLeaves && lane < kUnitLeaves) {  // a whole stripe of the root
-    atomicAdd(&block.accumulators[lane],
+    atomicAdd(&plan.blocks[block].accumulators[lane],
               static_cast<unsigned long long>(neighbour +
                                               xxh3::product(leaf, secret_word(stripe + lane))));
   }
@@ -288,7 +288,7 @@ __device__ inline void add_unit(const DigestPlan& plan, const LeafCursor& at, Wo
     plan.tails[at.index()].leaves[first + lane + 7 - tensor.leaves] = leaf;
   }
   __syncwarp();
-  if (lane == 0) add_released(&block.units, 1U);
+  if (lane == 0) add_released(&plan.block_units[block], 1U);
 }
 
 // A warp's ring of leaves that are on their way, and the sums of the unit at hand.
@@ -370,17 +370,17 @@ __device__ inline void finish_root(const DigestTensor& tensor, const RootTail& t
   }
 }
 
-inline constexpr unsigned kWindow = 64;  // blocks of a root that are looked at together
+inline constexpr unsigned kWindow = 128;  // blocks of a root that are looked at together
 
 // How many blocks from `next` on are complete, up to kWindow.
-__device__ inline unsigned complete_blocks(const RootBlock* all, std::uint64_t next,
+__device__ inline unsigned complete_blocks(const unsigned* block_units, std::uint64_t next,
                                            std::uint64_t blocks, std::uint64_t units,
                                            unsigned lane) {
   unsigned done[kWindow / kWarp];  // loaded without a branch, all at once
   SAVEGATE_UNROLL
   for (unsigned i = 0; i < kWindow / kWarp; ++i) {
     const std::uint64_t block = next + i * kWarp + lane;
-    done[i] = load_relaxed(&all[block < blocks ? block : blocks - 1].units);
+    done[i] = load_relaxed(&block_units[block < blocks ? block : blocks - 1]);
   }
   unsigned count = 0;
   SAVEGATE_UNROLL
@@ -399,18 +399,17 @@ __device__ inline unsigned complete_blocks(const RootBlock* all, std::uint64_t n
 inline constexpr unsigned kStretch = 16;  // blocks of a window that are chained without a branch
 
 // On with a root's accumulator by up to `count` blocks of a window, the first `whole` of them with
-// a scramble. Lane l has accumulator l % 8 of blocks l / 8, l / 8 + 4, …
-__device__ inline Word chain_stretch(Word sum, const Word* loaded, std::uint64_t count,
+// a scramble. What the blocks add to it is every eighth word of `staged`.
+__device__ inline Word chain_stretch(Word sum, const Word* staged, std::uint64_t count,
                                      std::uint64_t whole, Word secret) {
   Word added[kStretch];
   SAVEGATE_UNROLL
-  for (unsigned i = 0; i < kStretch; ++i) {
-    added[i] = __shfl_sync(kEveryLane, loaded[i / 4], 8 * (i % 4) + threadIdx.x % 8);
-  }
+  for (unsigned i = 0; i < kStretch; ++i) added[i] = staged[8 * i];
   if (whole >= kStretch) {
+    sum += added[0];
     SAVEGATE_UNROLL
-    for (unsigned i = 0; i < kStretch; ++i) sum = xxh3::scramble(sum + added[i], secret);
-    return sum;
+    for (unsigned i = 1; i < kStretch; ++i) sum = xxh3::scramble(sum, secret) + added[i];
+    return xxh3::scramble(sum, secret);
   }
   SAVEGATE_UNROLL
   for (unsigned i = 0; i < kStretch; ++i) {
@@ -421,37 +420,37 @@ __device__ inline Word chain_stretch(Word sum, const Word* loaded, std::uint64_t
 }
 
 // The root of a tensor, as its blocks become complete; by a whole warp. Leaves the blocks zero, as
-// they were.
-__device__ inline void chain_root(const DigestPlan& plan, std::uint32_t index, unsigned lane) {
+// they were. `staged` is shared memory for a window of blocks.
+__device__ inline void chain_root(const DigestPlan& plan, std::uint32_t index, Word* staged,
+                                  unsigned lane) {
   const DigestTensor& tensor = plan.tensors[index];
   const std::uint64_t units = units_of(tensor.leaves);
   const std::uint64_t blocks = blocks_of(tensor.leaves);
   const std::uint64_t whole_blocks = tensor.leaves / (kUnitLeaves * kBlockUnits);
   RootBlock* all = plan.blocks + tensor.first_block;
+  unsigned* block_units = plan.block_units + tensor.first_block;
   const Word secret = secret_word(xxh3::kScrambleSecret / 8 + lane % 8);
   Word sum = xxh3::initial(lane % 8);
   unsigned count = 0;
   for (std::uint64_t next = 0; next < blocks;) {
-    for (; count == 0; count = complete_blocks(all, next, blocks, units, lane)) let_others_run();
+    for (; count == 0; count = complete_blocks(block_units, next, blocks, units, lane))
+      let_others_run();
     acquire_loaded();
     __syncwarp();
-    Word loaded[kWindow / 4];  // four blocks each
-    SAVEGATE_UNROLL
-    for (unsigned i = 0; i < kWindow / 4; ++i) {
-      const unsigned block = 4 * i + lane / 8;
-      loaded[i] = block < count ? __ldcg(&all[next + block].accumulators[lane % 8]) : 0;
+    for (unsigned i = lane; i < 4 * count; i += kWarp) {
+      copy_async(&staged[2 * i], &all[next + i / 4].accumulators[2 * (i % 4)]);
     }
-    for (unsigned block = lane / 8; block < count; block += 4) {
-      all[next + block].accumulators[lane % 8] = 0;
-    }
-    for (unsigned block = lane; block < count; block += kWarp) all[next + block].units = 0;
-    // Looked at while the loads are under way: beside all the leaves, either takes microseconds.
-    const unsigned following = complete_blocks(all, next + count, blocks, units, lane);
+    end_copies();
+    // Looked at while the copies are under way: beside all the leaves, either takes microseconds.
+    const unsigned following = complete_blocks(block_units, next + count, blocks, units, lane);
+    await_copies<0>();
+    __syncwarp();
+    for (unsigned i = lane; i < 8 * count; i += kWarp) all[next + i / 8].accumulators[i % 8] = 0;
+    for (unsigned i = lane; i < count; i += kWarp) block_units[next + i] = 0;
     const std::uint64_t whole = whole_blocks - next < count ? whole_blocks - next : count;
-    SAVEGATE_UNROLL
-    for (unsigned i = 0; i < kWindow; i += kStretch) {
-      if (i >= count) break;
-      sum = chain_stretch(sum, &loaded[i / 4], count - i, i < whole ? whole - i : 0, secret);
+    for (unsigned i = 0; i < count; i += kStretch) {
+      sum = chain_stretch(sum, &staged[8 * i + lane % 8], count - i, i < whole ? whole - i : 0,
+                          secret);
     }
     next += count;
     count = following;
@@ -461,11 +460,13 @@ __device__ inline void chain_root(const DigestPlan& plan, std::uint32_t index, u
 
 template <unsigned kWarps, unsigned kStages>
 __device__ void digest_tensors(const DigestPlan& plan, LeafRing<kStages>* rings) {
+  static_assert(sizeof(rings->pieces) >= kWindow * sizeof(RootBlock));
   const unsigned warp = threadIdx.x / kWarp;
   if (blockIdx.x < plan.root_blocks) {
     for (std::uint32_t i = blockIdx.x * kWarps + warp; i < plan.count;
          i += plan.root_blocks * kWarps) {
-      if (plan.tensors[i].leaves > kShortLeaves) chain_root(plan, i, threadIdx.x % kWarp);
+      if (plan.tensors[i].leaves <= kShortLeaves) continue;
+      chain_root(plan, i, reinterpret_cast<Word*>(rings[warp].pieces), threadIdx.x % kWarp);
     }
     return;
   }

@@ -16,10 +16,10 @@ Result<std::vector<Digest>> DigestLauncher::run(std::span<const Tensor> tensors)
   SAVEGATE_CHECK(host_.reserve(tensor_bytes + count * sizeof(DigestSlot)));
   SAVEGATE_CHECK(tensors_.reserve(tensor_bytes));
   SAVEGATE_CHECK(tails_.reserve(count * sizeof(RootTail)));
-  SAVEGATE_TRY(const bool new_blocks, blocks_.reserve(block_bytes));
-  if (new_blocks) {
-    SAVEGATE_CHECK(
-        device_->check(cudaMemsetAsync(blocks_.data(), 0, block_bytes, stream), "cudaMemsetAsync"));
+  SAVEGATE_TRY(const bool grown, zeros_.reserve(block_bytes + batch.blocks() * sizeof(unsigned)));
+  if (grown) {
+    SAVEGATE_CHECK(device_->check(cudaMemsetAsync(zeros_.data(), 0, zeros_.bytes(), stream),
+                                  "cudaMemsetAsync"));
   }
   std::memcpy(host_.data(), batch.tensors().data(), tensor_bytes);
   SAVEGATE_CHECK(device_->check(
@@ -27,7 +27,8 @@ Result<std::vector<Digest>> DigestLauncher::run(std::span<const Tensor> tensors)
       "cudaMemcpyAsync"));
   auto* slots = reinterpret_cast<DigestSlot*>(host_.data() + tensor_bytes);
   const DigestPlan plan{reinterpret_cast<const DigestTensor*>(tensors_.data()),
-                        reinterpret_cast<RootBlock*>(blocks_.data()),
+                        reinterpret_cast<RootBlock*>(zeros_.data()),
+                        reinterpret_cast<unsigned*>(zeros_.data() + block_bytes),
                         reinterpret_cast<RootTail*>(tails_.data()),
                         slots,
                         batch.units(),

@@ -15,16 +15,16 @@ namespace savegate::gpu::cuda {
 
 class DigestLauncher {
  public:
-  explicit DigestLauncher(std::shared_ptr<Device> device)
-      : tensors_(device), tails_(device), blocks_(device), host_(device), device_(device) {}
+  explicit DigestLauncher(const std::shared_ptr<Device>& device)
+      : tensors_(device), tails_(device), zeros_(device), host_(device), device_(device) {}
 
   Result<std::vector<Digest>> run(std::span<const Tensor> tensors);
 
  private:
   DeviceScratch tensors_;
   DeviceScratch tails_;
-  DeviceScratch blocks_;  // zero between launches
-  PinnedScratch host_;    // tensors, then slots
+  DeviceScratch zeros_;  // root blocks, then their units: zero between launches
+  PinnedScratch host_;   // tensors, then slots
   std::shared_ptr<Device> device_;
 };
 

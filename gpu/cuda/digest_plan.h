@@ -24,9 +24,8 @@ struct DigestTensor {
 
 // What a block of the root's hash adds to it, as far as its units are done. Zero before a launch
 // and after it.
-struct RootBlock {
+struct alignas(64) RootBlock {
   unsigned long long accumulators[8];
-  unsigned units;  // that are in it
 };
 
 // The tensor's last leaves.
@@ -43,6 +42,7 @@ struct DigestSlot {
 struct DigestPlan {
   const DigestTensor* tensors;
   RootBlock* blocks;
+  unsigned* block_units;  // of each block, how many are in it; zero as the blocks are
   RootTail* tails;
   DigestSlot* slots;
   std::uint64_t units;

@@ -19,6 +19,7 @@ class Scratch {
   ~Scratch() { release(); }
 
   std::uint8_t* data() const { return memory_; }
+  std::uint64_t bytes() const { return bytes_; }
 
   // At least so many bytes; what was there is lost where it has to grow, and the answer true.
   Result<bool> reserve(std::uint64_t bytes) {

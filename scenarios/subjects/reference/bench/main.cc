@@ -41,6 +41,7 @@ class Bench {
   Result<void> run() {
     std::vector<Result<void>> ended(static_cast<std::size_t>(arguments_.world));
     std::vector<std::thread> ranks;
+    ranks.reserve(ended.size());
     for (int rank = 0; rank < arguments_.world; ++rank) {
       ranks.emplace_back([this, rank, &ended] {
         ended[static_cast<std::size_t>(rank)] = run_rank(rank);
