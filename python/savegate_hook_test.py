@@ -25,7 +25,7 @@ except ImportError:
     torch = None
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-LIBRARY = os.path.join(ROOT, "build/lib/libsavegate_worker.so")
+LIBRARY = os.environ.get("SAVEGATE_LIBRARY", os.path.join(ROOT, "build/lib/libsavegate_worker.so"))
 
 
 class Run:
@@ -383,20 +383,28 @@ class TorchTest(unittest.TestCase):
                 base = (torch.arange(1500, device=device) % 97).to(torch.float32).reshape(30, 50)
                 yield base.to(getattr(torch, name))
 
-    def check_bytes(self, device):
+    def views(self, device):
+        """Each with its bytes."""
         for tensor in self.tensors(device):
             for view in (tensor, tensor.t(), tensor[:, ::3], tensor[:0], tensor[3, 4]):
                 flat = view.contiguous().reshape(-1).cpu().view(torch.uint8)
-                for of_tensor, of_bytes in digests_of([view, bytes(flat.tolist())]):
-                    self.assertEqual(of_tensor, of_bytes, (tensor.dtype, view.shape))
+                yield view, bytes(flat.tolist())
 
     def test_a_tensor_has_the_digest_of_its_bytes_contiguous_or_not(self):
-        self.check_bytes("cpu")
+        for view, data in self.views("cpu"):
+            for of_tensor, of_bytes in digests_of([view, data]):
+                self.assertEqual(of_tensor, of_bytes, (view.dtype, view.shape))
 
-    def test_a_tensor_of_a_gpu_has_the_digest_of_its_bytes(self):
+    def test_a_tensor_of_a_gpu_is_digested_there(self):
         if not torch.cuda.is_available():
             self.skipTest("no GPU")
-        self.check_bytes("cuda")
+        library = savegate_hook._LibraryDigests(LIBRARY)
+        for view, data in self.views("cuda"):
+            with mock.patch.object(savegate_hook, "_digests", lambda: library):
+                _, piece = savegate_hook._item_of_tensor("x", view)
+            self.assertEqual(piece.device, str(view.device))
+            of_tensor, of_bytes = library.digests([piece, savegate_hook._Piece.of(data)])
+            self.assertEqual(of_tensor, of_bytes, (view.dtype, view.shape))
 
     def test_a_parameter_and_a_conjugate_have_their_values_bytes(self):
         value = torch.tensor([1 + 2j, 3 - 4j])
