@@ -12,7 +12,7 @@ namespace savegate::worker {
 namespace {
 
 // Below this a thread takes longer to start than to help.
-constexpr std::uint64_t kBytesAThread = 16 << 20;
+constexpr std::uint64_t kBytesAThread = 4 << 20;
 constexpr unsigned kMostThreads = 8;  // a host's memory is not read faster by more
 
 std::vector<gpu::Digest> digests_of_host(std::span<const gpu::Tensor> memory) {
