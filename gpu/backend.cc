@@ -4,6 +4,7 @@
 
 #include "gpu/cuda_module.h"
 #include "gpu/host_backend.h"
+#include "gpu/simulated_device.h"
 
 namespace savegate::gpu {
 
@@ -13,7 +14,8 @@ Result<Digest> Backend::digest(const Tensor& tensor) {
 }
 
 Result<std::unique_ptr<Backend>> open_backend(std::string_view device, int rank) {
-  if (device == "cpu") return open_host();
+  if (device == "cpu") return std::make_unique<HostBackend>();
+  if (device == "simulated") return open_simulated(rank);
   if (device == "cuda") return open_cuda({.rank = rank, .ordinal = std::nullopt});
   constexpr std::string_view kNumbered = "cuda:";
   int ordinal = 0;
@@ -25,7 +27,7 @@ Result<std::unique_ptr<Backend>> open_backend(std::string_view device, int rank)
     }
   }
   return fail(unavailable("there is no device `" + std::string(device) +
-                          "`; there are `cpu`, `cuda` and `cuda:N`"));
+                          "`; there are `cpu`, `simulated`, `cuda` and `cuda:N`"));
 }
 
 }  // namespace savegate::gpu

@@ -44,13 +44,16 @@ class Pending {
 using Midway = std::function<void()>;
 
 // A device's memory, in bytes. What the allocator holds beyond what it has handed out nobody else
-// can use.
+// can use: where an allocation fails it is given back to the device, and the allocation tried once
+// more.
 struct MemoryFacts {
   std::uint64_t allocated = 0;  // handed out
   std::uint64_t reserved = 0;   // taken from the device by this process's allocator
   std::uint64_t free = 0;       // of the device, for anybody
   // The most that was reserved since the facts were last asked for, where that is known.
   std::optional<std::uint64_t> reserved_peak;
+  std::uint64_t retries = 0;   // allocations so far that were granted at the second try
+  std::uint64_t refusals = 0;  // that failed for good: out of memory, the device's or pinned
 };
 
 class Backend {
@@ -71,6 +74,8 @@ class Backend {
   // Of two tensors of equal size.
   virtual Result<Difference> compare(const Tensor& left, const Tensor& right) = 0;
 
+  // Between tensors of equal size, without a way over the host.
+  virtual Result<void> copy(const Tensor& to, const Tensor& from) = 0;
   virtual Result<void> copy_to_host(void* to, const Tensor& from, std::uint64_t offset,
                                     std::uint64_t bytes) = 0;
   virtual Result<void> copy_from_host(const Tensor& to, std::uint64_t offset, const void* from,
@@ -93,7 +98,7 @@ class Backend {
 };
 
 // For SAVEGATE_DEVICE: "cpu" is the host's memory; "cuda" the GPU of this rank, "cuda:1" a certain
-// one.
+// one; "simulated" the host's memory behind a device's allocator (gpu/simulated_device.h).
 Result<std::unique_ptr<Backend>> open_backend(std::string_view device, int rank = 0);
 
 }  // namespace savegate::gpu

@@ -44,7 +44,11 @@ std::string inapplicable(const LifeSpec& life, const Subject& subject) {
 
 }  // namespace
 
-std::string inapplicable(const Scenario& scenario, const Subject& subject) {
+std::string inapplicable(const Scenario& scenario, const Subject& subject,
+                         const std::string& device) {
+  if (scenario.has_neighbour() && device == "cpu") {
+    return "it needs a device with memory of its own: --device cuda, or simulated";
+  }
   for (const LifeSpec& life : scenario.lives) {
     std::string reason = inapplicable(life, subject);
     if (!reason.empty()) return reason;

@@ -12,8 +12,9 @@
 
 namespace savegate::harness {
 
-// Why the scenario cannot be put to the subject; "" if it can.
-std::string inapplicable(const Scenario& scenario, const Subject& subject);
+// Why the scenario cannot be put to the subject on that device; "" if it can.
+std::string inapplicable(const Scenario& scenario, const Subject& subject,
+                         const std::string& device);
 
 // The result of a scenario that was not run: SKIP where it does not apply, INVALID where it was to
 // be run and could not, such as a sweep without a point.

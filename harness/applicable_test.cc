@@ -23,9 +23,16 @@ Subject subject_with_shards() {
 TEST(ApplicableTest, AFileThatTheLayoutDoesNotNameCannotBeTamperedWith) {
   LifeSpec life;
   life.tamper = {{.role = faults::Role::kPointer, .other_rank = {}, .path = "", .at = {}}};
-  EXPECT_NE(inapplicable(scenario_with(life), subject_with_shards()), "");
+  EXPECT_NE(inapplicable(scenario_with(life), subject_with_shards(), "cpu"), "");
   life.tamper.front().role = faults::Role::kShard;
-  EXPECT_EQ(inapplicable(scenario_with(life), subject_with_shards()), "");
+  EXPECT_EQ(inapplicable(scenario_with(life), subject_with_shards(), "cpu"), "");
+}
+
+TEST(ApplicableTest, ANeighbourNeedsADeviceWithMemoryOfItsOwn) {
+  LifeSpec life;
+  life.wake_probe = true;
+  EXPECT_NE(inapplicable(scenario_with(life), subject_with_shards(), "cpu"), "");
+  EXPECT_EQ(inapplicable(scenario_with(life), subject_with_shards(), "cuda"), "");
 }
 
 TEST(ApplicableTest, ARuleOnAFileThatTheLayoutDoesNotNameCannotFire) {
@@ -33,18 +40,18 @@ TEST(ApplicableTest, ARuleOnAFileThatTheLayoutDoesNotNameCannotFire) {
   faults::Rule rule;
   rule.match.role = faults::Role::kMarker;
   life.plan.rules = {rule};
-  EXPECT_NE(inapplicable(scenario_with(life), subject_with_shards()), "");
+  EXPECT_NE(inapplicable(scenario_with(life), subject_with_shards(), "cpu"), "");
   life.plan.rules.front().required = false;
-  EXPECT_EQ(inapplicable(scenario_with(life), subject_with_shards()), "");
+  EXPECT_EQ(inapplicable(scenario_with(life), subject_with_shards(), "cpu"), "");
 }
 
 TEST(ApplicableTest, AChangeIsMadeInTheSubjectsOwnTerms) {
   LifeSpec life;
   life.change = "data";
   Subject subject = subject_with_shards();
-  EXPECT_NE(inapplicable(scenario_with(life), subject), "");
+  EXPECT_NE(inapplicable(scenario_with(life), subject, "cpu"), "");
   subject.changes["data"] = "CORPUS=a=b";
-  EXPECT_EQ(inapplicable(scenario_with(life), subject), "");
+  EXPECT_EQ(inapplicable(scenario_with(life), subject, "cpu"), "");
   const Scenario resolved = resolved_for(scenario_with(life), subject);
   EXPECT_EQ(resolved.lives.front().env.at("CORPUS"), "a=b");
 }

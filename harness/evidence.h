@@ -70,8 +70,9 @@ struct LifeRecord {
   std::vector<FileEntry> tree_before;  // after tampering, before the launch
   std::vector<FileEntry> tree_after;
   std::vector<std::string>
-      tampered;                    // what was changed: "flip step_2/shard-1.safetensors byte 4096"
-  std::vector<std::string> stray;  // processes of the job still there after the ranks ended
+      tampered;                     // what was changed: "flip step_2/shard-1.safetensors byte 4096"
+  std::vector<std::string> hogged;  // devices that were filled: "rank 1: 33554432 bytes left free"
+  std::vector<std::string> stray;   // processes of the job still there after the ranks ended
   std::vector<reports::FiredCount> rules;  // as counted by the daemon
   std::string hung;  // "" | "no progress for 30.0 s" | "10.0 s after the first failure"
   std::uint64_t first_failure_ns = 0;  // 0: none seen

@@ -27,6 +27,7 @@ LifeRecord example_life() {
   life.ranks = {process};
   life.tree_after = {{.path = "step_1/shard-0", .type = 'f', .size = 5, .digest = "00"}};
   life.tampered = {"remove latest"};
+  life.hogged = {"rank 1: 2097152 bytes left free"};
   life.rules = {{.life = 1, .rule = "kill", .required = true, .hits = 1}};
   life.hung = "no progress for 30.0 s";
   return life;

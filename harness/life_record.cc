@@ -144,6 +144,7 @@ std::string print_life(const LifeRecord& life) {
                 {"tree_before", list_to_json(life.tree_before)},
                 {"tree_after", list_to_json(life.tree_after)},
                 {"tampered", life.tampered},
+                {"hogged", life.hogged},
                 {"stray", life.stray},
                 {"rules", list_to_json(life.rules)},
                 {"hung", life.hung},
@@ -165,6 +166,7 @@ Result<LifeRecord> life_from_json(std::string_view json) {
   life.tree_before = read_list(fields, "tree_before", &read_entry);
   life.tree_after = read_list(fields, "tree_after", &read_entry);
   life.tampered = read_strings(fields, "tampered");
+  life.hogged = read_strings(fields, "hogged");
   life.stray = read_strings(fields, "stray");
   life.rules = read_list(fields, "rules", &read_fired);
   life.hung = fields.string("hung", Need::kRequired);

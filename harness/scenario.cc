@@ -8,6 +8,7 @@
 #include <iterator>
 #include <sstream>
 #include <utility>
+#include <variant>
 
 #include "faults/toml.h"
 
@@ -152,6 +153,20 @@ Limits read_limits(TomlReader& table) {
   return limits;
 }
 
+bool is_hang_rule(const faults::Rule& rule, const std::string& name) {
+  return rule.name == name && std::holds_alternative<faults::HangAction>(rule.action);
+}
+
+Hog read_hog(TomlReader& table, const faults::Plan& plan) {
+  Hog hog;
+  hog.at = table.required_string("at");
+  hog.headroom = read_bytes(table, "headroom");
+  if (std::none_of(plan.rules.begin(), plan.rules.end(),
+                   [&](const faults::Rule& rule) { return is_hang_rule(rule, hog.at); }))
+    table.error_at("at", "no rule of this life named `" + hog.at + "` has `hang = true`");
+  return hog;
+}
+
 LifeSpec read_life(TomlReader& table, std::uint64_t seed) {
   LifeSpec life;
   life.until = table.required_string("until");
@@ -163,6 +178,8 @@ LifeSpec read_life(TomlReader& table, std::uint64_t seed) {
   if (auto limits = table.table("limits")) life.limits = read_limits(*limits);
   life.change = table.string("change");
   for (TomlReader& tamper : table.tables("tamper")) life.tamper.push_back(read_tamper(tamper));
+  if (auto hog = table.table("hog")) life.hog = read_hog(*hog, life.plan);
+  life.wake_probe = table.boolean("wake_probe", false);
   if (auto expect = table.table("expect")) life.expect = read_expect(*expect);
   life.no_progress_ns = read_duration(table, "no_progress", life.no_progress_ns);
   return life;
@@ -221,6 +238,11 @@ Scenario read_scenario(TomlReader& table, const Suite& suite, int world, std::ui
 }
 
 }  // namespace
+
+bool Scenario::has_neighbour() const {
+  return std::any_of(lives.begin(), lives.end(),
+                     [](const LifeSpec& life) { return life.wake_probe || !life.hog.at.empty(); });
+}
 
 std::string_view outcome_name(Outcome outcome) { return name_of(kOutcomes, outcome); }
 std::string_view tamper_name(Tamper::Kind kind) { return name_of(kTampers, kind); }

@@ -57,6 +57,13 @@ struct Limits {
   bool any() const { return open_files || file_size; }
 };
 
+// Another process takes the memory of a rank's device when a `hang` rule holds that rank, then the
+// rule lets it go.
+struct Hog {
+  std::string at;              // the rule's name; "" where there is no hog
+  std::uint64_t headroom = 0;  // bytes that it leaves
+};
+
 struct LifeSpec {
   std::string until;                       // "save 2"
   faults::Plan plan;                       // rules and budgets of this life
@@ -64,6 +71,9 @@ struct LifeSpec {
   Limits limits;
   std::string change;  // "data": what the subject is told to have changed (Subject::changes)
   std::vector<Tamper> tamper;  // done before the launch
+  Hog hog;
+  // The subject is to find out what another process could allocate, before and after each save.
+  bool wake_probe = false;
   Expect expect;
   std::uint64_t no_progress_ns = 30'000'000'000;  // from the last progress of any rank
 };
@@ -92,6 +102,10 @@ struct Scenario {
   std::optional<Generator> generator;
   std::string source;  // file:line
   std::string point;   // of a generated one: "rank 1 write step_2/… nth 3 middle"
+
+  // Another process on a rank's device is part of it: it needs a device with memory of its own, and
+  // nothing else may run beside it.
+  bool has_neighbour() const;
 };
 
 struct Suite {

@@ -70,6 +70,8 @@ json to_json(const LifeSpec& life) {
           {"limits", to_json(life.limits)},
           {"change", life.change},
           {"tamper", tampers},
+          {"hog", {{"at", life.hog.at}, {"headroom", life.hog.headroom}}},
+          {"wake_probe", life.wake_probe},
           {"no_progress_ns", life.no_progress_ns},
           {"expect",
            {{"outcome", outcome_name(life.expect.outcome)},
@@ -87,6 +89,10 @@ Result<LifeSpec> life_from(const json& object) {
   if (object.contains("limits")) life.limits = limits_from(object["limits"]);
   life.change = object.value("change", "");
   for (const json& tamper : object.at("tamper")) life.tamper.push_back(tamper_from(tamper));
+  if (object.contains("hog")) {
+    life.hog = {object["hog"].at("at"), object["hog"].at("headroom")};
+  }
+  life.wake_probe = object.value("wake_probe", false);
   life.no_progress_ns = object.at("no_progress_ns");
   const json& expect = object.at("expect");
   life.expect.outcome =

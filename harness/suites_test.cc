@@ -112,6 +112,37 @@ TEST(SuitesTest, LimitsAreReadAndComeBackFromTheirStoredForm) {
   EXPECT_EQ(back->lives.at(0).limits.file_size, std::uint64_t{1} << 20);
 }
 
+constexpr std::string_view kHog = R"(
+name = "s"
+summary = "s"
+[[scenario]]
+name = "a"
+summary = "s"
+[[scenario.life]]
+until = "save 1"
+wake_probe = true
+rules = [{ name = "full", match = { op = "phase", phase = "save 1" }, action = { hang = true } },
+         { name = "slow", match = { op = "phase", phase = "save 1" }, action = { delay = "1ms" } }]
+hog = { at = "full", headroom = "32MiB" }
+)";
+
+TEST(SuitesTest, NeighboursOnADeviceAreReadAndComeBackFromTheirStoredForm) {
+  const auto suite = parse_suite(kHog, "s.toml");
+  ASSERT_TRUE(suite) << suite.error().to_string();
+  const auto stored = scenario_from_json(print_scenario(suite->scenarios.front()));
+  ASSERT_TRUE(stored) << stored.error().to_string();
+  EXPECT_EQ(stored->lives.front().hog.at, "full");
+  EXPECT_EQ(stored->lives.front().hog.headroom, 32U << 20);
+  EXPECT_TRUE(stored->lives.front().wake_probe);
+  EXPECT_TRUE(stored->has_neighbour());
+}
+
+TEST(SuitesTest, AHogNeedsARuleThatHoldsTheRank) {
+  std::string text(kHog);
+  text.replace(text.find("at = \"full\""), 11, "at = \"slow\"");
+  EXPECT_FALSE(parse_suite(text, "s.toml"));
+}
+
 TEST(SuitesTest, AScenarioComesBackFromItsStoredForm) {
   auto suite = parse_suite(kGood, "mine.toml");
   ASSERT_TRUE(suite);

@@ -112,6 +112,14 @@ class CudaBackend : public Backend {
     return compares_.run(left, right);
   }
 
+  Result<void> copy(const Tensor& to, const Tensor& from) override {
+    if (to.bytes() != from.bytes()) {
+      return fail(invalid("copy: tensors of " + std::to_string(to.bytes()) + " and " +
+                          std::to_string(from.bytes()) + " bytes"));
+    }
+    return copy(to.data, from.data, from.bytes(), cudaMemcpyDeviceToDevice);
+  }
+
   Result<void> copy_to_host(void* to, const Tensor& from, std::uint64_t offset,
                             std::uint64_t bytes) override {
     return copy(to, from.data + offset, bytes, cudaMemcpyDeviceToHost);
@@ -156,13 +164,14 @@ class CudaBackend : public Backend {
     std::size_t total = 0;
     SAVEGATE_CHECK(device_->check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo"));
     facts.free = free;
+    facts.retries = device_->retries();
+    facts.refusals = device_->refusals();
     return facts;
   }
 
   Result<void> trim() override {
     SAVEGATE_CHECK(device_->make_current());
-    SAVEGATE_CHECK(device_->synchronize());
-    return device_->check(cudaMemPoolTrimTo(device_->pool(), 0), "cudaMemPoolTrimTo");
+    return device_->trim();
   }
 
   Result<std::unique_ptr<Collectives>> open_collectives(

@@ -73,13 +73,28 @@ void Device::remember(cudaError_t error, const char* call) {
 Result<void*> Device::allocate(std::uint64_t bytes) {
   SAVEGATE_CHECK(given_back_);
   void* memory = nullptr;
-  auto allocated = check(cudaMallocFromPoolAsync(&memory, bytes == 0 ? 1 : bytes, pool_, stream_),
-                         "cudaMallocFromPoolAsync");
+  const auto attempt = [&] {
+    return check(cudaMallocFromPoolAsync(&memory, bytes == 0 ? 1 : bytes, pool_, stream_),
+                 "cudaMallocFromPoolAsync");
+  };
+  auto allocated = attempt();
+  if (!allocated && allocated.error().error == ENOMEM) {
+    static_cast<void>(cudaGetLastError());  // or the next launch of a kernel would report it
+    SAVEGATE_CHECK(trim());
+    allocated = attempt();
+    ++(allocated ? retries_ : refusals_);
+    if (!allocated) static_cast<void>(cudaGetLastError());
+  }
   if (!allocated) {
     allocated.error().asked = bytes;
     return fail(std::move(allocated).error());
   }
   return memory;
+}
+
+Result<void> Device::trim() {
+  SAVEGATE_CHECK(synchronize());
+  return check(cudaMemPoolTrimTo(pool_, 0), "cudaMemPoolTrimTo");
 }
 
 // After copies that still read it.
@@ -94,6 +109,7 @@ Result<void*> Device::allocate_pinned(std::uint64_t bytes) {
   auto allocated =
       check(cudaHostAlloc(&memory, bytes == 0 ? 1 : bytes, cudaHostAllocDefault), "cudaHostAlloc");
   if (!allocated) {
+    if (allocated.error().error == ENOMEM) ++refusals_;
     allocated.error().asked = bytes;
     return fail(std::move(allocated).error());
   }

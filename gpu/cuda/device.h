@@ -37,9 +37,13 @@ class Device {
     return check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
   }
 
-  // Device memory from the pool. What goes wrong in giving it back is told by the next allocate().
+  // Device memory from the pool, which is trimmed before a second try. What goes wrong in giving it
+  // back is told by the next allocate().
   Result<void*> allocate(std::uint64_t bytes);
   void give_back(void* memory);
+  Result<void> trim();
+  std::uint64_t retries() const { return retries_; }    // granted at the second try
+  std::uint64_t refusals() const { return refusals_; }  // out of memory
   // Pinned host memory.
   Result<void*> allocate_pinned(std::uint64_t bytes);
   void give_back_pinned(void* memory);
@@ -56,6 +60,8 @@ class Device {
   cudaStream_t copies_ = nullptr;
   cudaMemPool_t pool_ = nullptr;
   Result<void> given_back_;
+  std::uint64_t retries_ = 0;
+  std::uint64_t refusals_ = 0;
 };
 
 }  // namespace savegate::gpu::cuda

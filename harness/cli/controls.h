@@ -14,6 +14,7 @@ struct Control {
   std::string breaks;                  // what is wrong with it
   std::string scenario;                // "suite/scenario"
   std::string subject;                 // "": the one that selftest was asked for
+  std::vector<std::string> devices;    // where it can be shown; empty: on all
   std::vector<std::string> arguments;  // added to the subject's command
   std::string store;  // "" or a change to the collected evidence, see alter_store()
   std::vector<std::string> caught_by;  // requirement ids

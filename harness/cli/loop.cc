@@ -173,7 +173,7 @@ class Loop {
   std::optional<std::uint64_t> failed_round_;  // that ended it, from 1
 };
 
-Result<void> can_be_repeated(const Plan& plan) {
+Result<void> can_be_repeated(const Plan& plan, const Options& options) {
   for (const Scenario& scenario : plan.scenarios) {
     const std::string name = scenario.suite + "/" + scenario.name;
     if (scenario.generator)
@@ -181,7 +181,8 @@ Result<void> can_be_repeated(const Plan& plan) {
           invalid(fmt::format("{} is a sweep: repeat one of its points, by the scenario.json in "
                               "its folder of the store",
                               name)));
-    if (const std::string reason = harness::inapplicable(scenario, plan.subject); !reason.empty())
+    if (const std::string reason = harness::inapplicable(scenario, plan.subject, options.device);
+        !reason.empty())
       return fail(invalid(fmt::format("{}: {}", name, reason)));
   }
   return {};
@@ -193,7 +194,7 @@ Result<int> loop(const std::vector<std::string>& names, const LoopWords& words,
   Plan plan;
   SAVEGATE_TRY(plan.subject, catalog.subject(options));
   SAVEGATE_TRY(plan.scenarios, select_scenarios(catalog, names, options));
-  SAVEGATE_CHECK(can_be_repeated(plan));
+  SAVEGATE_CHECK(can_be_repeated(plan, options));
   SAVEGATE_TRY(const std::vector<Factor> factors, read_factors(words.vary, plan.subject));
   plan.arms = arms_of(factors);
   plan.confidence = words.confidence;

@@ -28,7 +28,7 @@ void add_options(CLI::App& command, Options& options) {
   command.add_option("--world", options.world, "ranks, in place of the scenario's own number")
       ->check(CLI::Range(1, 4096));
   command.add_option("--device", options.device, "where tensors live")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->check(CLI::IsMember({"cpu", "cuda", "simulated"}))
       ->capture_default_str();
   command.add_option("--store", options.store, "folder of all runs")->capture_default_str();
   command.add_option("--seed", options.seed, "seed of every random choice");
@@ -48,7 +48,7 @@ void add_options(CLI::App& command, Options& options) {
 
 int jobs_of(const Options& options) {
   if (options.jobs) return *options.jobs;
-  if (options.device != "cpu") return 1;
+  if (options.device == "cuda") return 1;
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 4);
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "harness/applicable.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/controls.h"
 #include "harness/cli/session.h"
@@ -33,11 +34,26 @@ std::vector<std::string> ids_with(const ScenarioResult& result, Outcome outcome)
   return ids;
 }
 
+// Why the control cannot be shown on the device; "" if it can.
+std::string unshowable(const Control& control, const Scenario& scenario, const Subject& subject,
+                       const std::string& device) {
+  const auto& devices = control.devices;
+  if (!devices.empty() && std::find(devices.begin(), devices.end(), device) == devices.end())
+    return fmt::format("it needs --device {}", fmt::join(devices, " or "));
+  return harness::inapplicable(scenario, subject, device);
+}
+
+struct Skip {
+  std::string control;
+  std::string reason;
+};
+
 struct Score {
   std::size_t caught = 0;
   std::size_t controls = 0;
   std::size_t sound_passed = 0;
   std::size_t sound = 0;
+  std::vector<Skip> skipped;
   nlohmann::json rows = nlohmann::json::array();
 };
 
@@ -51,13 +67,25 @@ class Selftest {
         controls_(std::move(controls)),
         scenarios_(std::move(scenarios)) {}
 
-  Result<Score> run() {
+  Result<Score> run(const std::string& device) {
+    skip_unshowable(device);
     SAVEGATE_CHECK(run_sound());
     SAVEGATE_CHECK(run_controls());
     return score_;
   }
 
  private:
+  void skip_unshowable(const std::string& device) {
+    std::erase_if(controls_, [&](const Control& control) {
+      const std::string reason = unshowable(control, scenarios_.at(control.scenario),
+                                            subjects_.at(control.subject), device);
+      if (reason.empty()) return false;
+      score_.skipped.push_back({control.name, reason});
+      session_.progress().print(fmt::format("{:<9} {:<32} {}\n", "skipped", control.name, reason));
+      return true;
+    });
+  }
+
   Result<void> run_sound() {
     std::set<std::pair<std::string, std::string>> needed;  // scenario, subject
     for (const Control& control : controls_)
@@ -131,18 +159,25 @@ class Selftest {
 };
 
 Result<int> report(Session& session, const Score& score) {
+  nlohmann::json skips = nlohmann::json::array();
+  for (const Skip& skip : score.skipped)
+    skips.push_back({{"control", skip.control}, {"reason", skip.reason}});
   const nlohmann::json record = {{"schema", 1},
                                  {"caught", score.caught},
                                  {"controls", score.controls},
                                  {"sound_passed", score.sound_passed},
                                  {"sound", score.sound},
+                                 {"skipped", skips},
                                  {"rows", score.rows}};
   SAVEGATE_CHECK(session.directory().write("selftest.json", record.dump(1)));
   SAVEGATE_CHECK(session.directory().publish());
   fmt::print(
-      "{} of {} negative controls caught, the sound save path passed {} of {} scenarios\n{}\n",
-      score.caught, score.controls, score.sound_passed, score.sound, session.directory().path());
+      "{} of {} negative controls caught{}, the sound save path passed {} of {} scenarios\n{}\n",
+      score.caught, score.controls,
+      score.skipped.empty() ? "" : fmt::format(" and {} skipped", score.skipped.size()),
+      score.sound_passed, score.sound, session.directory().path());
   if (harness::interrupted()) return static_cast<int>(kInterrupted);
+  if (score.controls == 0) return static_cast<int>(kNothingProven);
   const bool proven = score.caught == score.controls && score.sound_passed == score.sound;
   return static_cast<int>(proven ? kPassed : kFailed);
 }
@@ -191,7 +226,7 @@ Result<int> selftest(const std::string& path, const std::vector<std::string>& na
     const auto inside = [&]() -> Result<int> {
       SAVEGATE_TRY(auto session, Session::begin(catalog, options, "selftest", "savegate selftest"));
       Selftest test(*session, std::move(subjects), std::move(controls), std::move(scenarios));
-      SAVEGATE_TRY(const Score score, test.run());
+      SAVEGATE_TRY(const Score score, test.run(options.device));
       return report(*session, score);
     };
     Result<int> code = inside();

@@ -130,8 +130,10 @@ Result<void> Session::run_jobs(
   std::mutex mutex;  // guards `done`, `problem`
   std::optional<Status> problem;
   std::atomic<std::size_t> next{0};
+  std::vector<std::size_t> chosen;
   const auto work = [&] {
-    for (std::size_t i; (i = next++) < jobs.size() && !stopped_ && !harness::interrupted();) {
+    for (std::size_t at; (at = next++) < chosen.size() && !stopped_ && !harness::interrupted();) {
+      const std::size_t i = chosen[at];
       const Scenario& scenario = jobs[i].scenario;
       progress_.begin(scenario.suite + "/" + scenario.name);
       auto result = run_one(jobs[i]);
@@ -146,14 +148,18 @@ Result<void> Session::run_jobs(
       stopped_ = true;
     }
   };
-  const int workers_wanted = jobs_of(options_);
-  if (workers_wanted == 1) {
-    work();
-  } else {
+  const auto run_those = [&](bool alone, int workers_wanted) {
+    chosen.clear();
+    next = 0;
+    for (std::size_t i = 0; i < jobs.size(); ++i)
+      if (jobs[i].scenario.has_neighbour() == alone) chosen.push_back(i);
+    if (workers_wanted == 1) return work();
     std::vector<std::jthread> workers;
     workers.reserve(static_cast<std::size_t>(workers_wanted));
     for (int i = 0; i < workers_wanted; ++i) workers.emplace_back(work);
-  }
+  };
+  run_those(/*alone=*/false, jobs_of(options_));
+  run_those(/*alone=*/true, 1);
   if (problem) return fail(*problem);
   return {};
 }
@@ -196,7 +202,8 @@ Result<void> Session::run(const std::vector<Scenario>& scenarios, const Subject&
   };
   for (const Scenario& scenario : scenarios) {
     if (harness::interrupted()) break;
-    if (const std::string reason = harness::inapplicable(scenario, subject); !reason.empty()) {
+    if (const std::string reason = harness::inapplicable(scenario, subject, options_.device);
+        !reason.empty()) {
       const ScenarioResult result = harness::not_run(scenario, Outcome::kSkip, reason);
       progress_.print(reports::render_scenario(result, isatty(STDOUT_FILENO) != 0));
       progress_.print("  " + reason + "\n");

@@ -46,8 +46,8 @@ class Session {
   Result<void> run(const std::vector<harness::Scenario>& scenarios,
                    const harness::Subject& subject);
 
-  // --jobs at a time; `done` is called for each as it ends, one at a time, with its place in
-  // `jobs`.
+  // --jobs at a time, those with a neighbour on a device one by one after the others; `done` is
+  // called for each as it ends, one at a time, with its place in `jobs`.
   Result<void> run_jobs(
       const std::vector<Job>& jobs,
       const std::function<void(std::size_t, const reports::ScenarioResult&)>& done);

@@ -139,6 +139,28 @@ void check_first_step(const Evidence& evidence, const Life& life, int rank, std:
   }
 }
 
+// The rank's first report that an allocation of its own failed. An error with a path is that of a
+// file operation.
+const Event* out_of_memory_report(const Life& life, int rank) {
+  for (const Event& event : events_of(life, rank)) {
+    if (!event.ok && event.error && event.error->errno_name == "ENOMEM" &&
+        event.error->path.empty() && event.error->rank.value_or(rank) == rank) {
+      return &event;
+    }
+  }
+  return nullptr;
+}
+
+// As counted by the rank's allocator until its last record.
+Fact last_fact(const Life& life, int rank, const std::string& name) {
+  Fact last;
+  for (const Event& event : events_of(life, rank)) {
+    if (event.kind != EventKind::kMemory) continue;
+    if (const Fact found = fact(event, name)) last = found;
+  }
+  return last;
+}
+
 }  // namespace
 
 bool runs_on_gpu(const Evidence& evidence) {
@@ -199,7 +221,8 @@ reports::Verdict others_can_allocate(const Evidence& evidence) {
       const Fact is = fact(after, "gpu_wakeable");
       if (!was || !is) continue;
       ++judged;
-      if (*is + slack(*was) >= *was) continue;
+      // What the program itself has on the device, not the device, says how much may get lost.
+      if (*is + slack(fact(*before, "gpu_allocated").value_or(0)) >= *was) continue;
       lines.push_back(compared(life, rank, *before, "gpu_wakeable"));
       lines.push_back(compared(life, rank, after, "gpu_wakeable"));
     }
@@ -211,6 +234,43 @@ reports::Verdict others_can_allocate(const Evidence& evidence) {
   if (judged == 0) return skip("G3", "no probe allocated before and after a save");
   return pass("G3",
               fmt::format("after {} saves a probe could allocate what it could before", judged));
+}
+
+reports::Verdict retry_is_no_end(const Evidence& evidence) {
+  if (!runs_on_gpu(evidence)) return skip("G4", "no rank runs on a GPU");
+  std::uint64_t retries = 0;
+  std::size_t ends = 0;
+  Lines wrong;
+  Lines unknown;
+  each_gpu_rank(evidence, [&](const Life& life, int rank) {
+    const Fact retried = last_fact(life, rank, "gpu_retries");
+    const Fact refused = last_fact(life, rank, "gpu_refusals");
+    retries += retried.value_or(0);
+    const Event* end = out_of_memory_report(life, rank);
+    if (end == nullptr) return;
+    const std::string quoted = fmt::format("{}: {}", quote(life, rank, *end), end->error->text);
+    if (!refused) {
+      unknown.push_back(quoted + "; gpu_refusals was not obtained");
+    } else if (*refused == 0) {
+      wrong.push_back(
+          fmt::format("{}; gpu_refusals 0, gpu_retries {}", quoted, retried.value_or(0)));
+    } else {
+      ++ends;
+    }
+  });
+  if (!wrong.empty()) {
+    return violated("G4",
+                    "reported as out of memory, though the allocator has refused nothing for good",
+                    std::move(wrong));
+  }
+  if (!unknown.empty()) {
+    return invalid_evidence("G4", "an out-of-memory end that cannot be told from a retry",
+                            std::move(unknown));
+  }
+  if (retries == 0 && ends == 0) return skip("G4", "no allocation failed");
+  return pass("G4", fmt::format("{} out-of-memory ends, each of an allocation refused for good; {} "
+                                "retries that were granted",
+                                ends, retries));
 }
 
 }  // namespace savegate::harness

@@ -104,7 +104,7 @@ TEST(GpuMemoryRecordedTest, AFactThatWasNotObtainedFails) {
 
 TEST(GpuMemoryRecordedTest, OnCpuItIsSkippedEvenWhereItIsClaimed) {
   JobBuilder job = sound_job();
-  job.evidence.scenario.requirements = {"G1", "G2", "G3"};
+  job.evidence.scenario.requirements = {"G1", "G2", "G3", "G4"};
   for (const auto& verdict : judge(job.evidence).verdicts) {
     const bool of_gpu = verdict.requirement.starts_with("G");
     EXPECT_TRUE(!of_gpu || verdict.outcome == Outcome::kSkip) << verdict.requirement;
@@ -141,8 +141,15 @@ TEST(OthersCanAllocateTest, TheSameAsBeforePasses) {
 
 TEST(OthersCanAllocateTest, LessThanBeforeFails) {
   JobBuilder job = gpu_job();
-  spoil(job, "save", "gpu_wakeable", 90 * kGiB);
+  spoil(job, "save", "gpu_wakeable", 99 * kGiB);
   EXPECT_EQ(others_can_allocate(job.evidence).outcome, Outcome::kFail);
+}
+
+// How large the device is has no part in it: 2 % of this one are 2 GiB.
+TEST(OthersCanAllocateTest, AFewBlocksLessThanBeforePass) {
+  JobBuilder job = gpu_job();
+  spoil(job, "save", "gpu_wakeable", 100 * kGiB - (64 << 20));
+  EXPECT_EQ(others_can_allocate(job.evidence).outcome, Outcome::kPass);
 }
 
 TEST(OthersCanAllocateTest, WithoutAProbeItIsSkipped) {
@@ -152,6 +159,63 @@ TEST(OthersCanAllocateTest, WithoutAProbeItIsSkipped) {
     for (Event& event : life.events[0].events) event.memory.erase("gpu_wakeable");
   }
   EXPECT_EQ(others_can_allocate(job.evidence).outcome, Outcome::kSkip);
+}
+
+// A job whose rank 1 ends its second save with ENOMEM, by its allocator's counts of retries and
+// refusals.
+JobBuilder out_of_memory_job(std::optional<std::uint64_t> retries,
+                             std::optional<std::uint64_t> refusals, const std::string& path = "") {
+  JobBuilder job = gpu_job();
+  job.begin_life("save 4");
+  for (int rank = 0; rank < job.world(); ++rank) {
+    job.current().events[static_cast<std::size_t>(rank)].events.front().device = "cuda";
+    EventError error;
+    error.text = "allocate: ENOMEM";
+    error.errno_name = "ENOMEM";
+    error.rank = 1;
+    error.path = path;
+    job.fail_save_of(rank, 4, error);
+    Event& failure = job.event(rank, EventKind::kMemory);
+    failure.name = "failure";
+    failure.memory = {{"gpu_retries", rank == 1 ? retries : 0},
+                      {"gpu_refusals", rank == 1 ? refusals : 0}};
+  }
+  job.collect();
+  return job;
+}
+
+TEST(RetryIsNoEndTest, AnAllocationThatWasRefusedForGoodIsAnEnd) {
+  const auto verdict = retry_is_no_end(out_of_memory_job(0, 1).evidence);
+  EXPECT_EQ(verdict.outcome, Outcome::kPass);
+  EXPECT_THAT(verdict.summary, HasSubstr("1 out-of-memory ends"));
+}
+
+TEST(RetryIsNoEndTest, AnAllocationThatWasGrantedAtTheSecondTryIsNone) {
+  const auto verdict = retry_is_no_end(out_of_memory_job(1, 0).evidence);
+  EXPECT_EQ(verdict.outcome, Outcome::kFail);
+  EXPECT_THAT(verdict.evidence, Contains(HasSubstr("gpu_retries 1")));
+}
+
+TEST(RetryIsNoEndTest, WithoutTheAllocatorsCountAnEndProvesNothing) {
+  EXPECT_EQ(retry_is_no_end(out_of_memory_job(0, std::nullopt).evidence).outcome,
+            Outcome::kInvalid);
+}
+
+TEST(RetryIsNoEndTest, AnErrorOfAFileIsNotOneOfADevice) {
+  EXPECT_EQ(retry_is_no_end(out_of_memory_job(0, 0, "step_4/shard-1").evidence).outcome,
+            Outcome::kSkip);
+}
+
+TEST(RetryIsNoEndTest, RetriesAreToldWithoutAnEnd) {
+  JobBuilder job = gpu_job();
+  spoil(job, "save", "gpu_retries", 3);
+  const auto verdict = retry_is_no_end(job.evidence);
+  EXPECT_EQ(verdict.outcome, Outcome::kPass);
+  EXPECT_THAT(verdict.summary, HasSubstr("3 retries"));
+}
+
+TEST(RetryIsNoEndTest, WhereNoAllocationFailedItIsSkipped) {
+  EXPECT_EQ(retry_is_no_end(gpu_job().evidence).outcome, Outcome::kSkip);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ bool is_beyond(const Evidence& evidence, const std::string& requirement) {
   const Subject& subject = evidence.subject;
   if (!subject.events && is_black_box(evidence)) return true;
   if (requirement == "F1") return subject.reader.empty();
-  if (requirement == "G1" || requirement == "G2" || requirement == "G3") {
+  if (requirement == "G1" || requirement == "G2" || requirement == "G3" || requirement == "G4") {
     return !runs_on_gpu(evidence);
   }
   if (requirement == "R4") return !subject.claims.exports;
@@ -134,6 +134,8 @@ const std::vector<Oracle>& all_oracles() {
        &load_gives_cache_back},
       {"G3", "After a save another process can allocate what it could before.",
        &others_can_allocate},
+      {"G4", "What ends as out of memory was refused for good, not granted at the second try.",
+       &retry_is_no_end},
       {"G5", "An asynchronous save holds the state as of the call, whatever runs meanwhile.",
        &consistent_snapshot},
       {"expect", "Each life ends as the scenario states.", &expected_outcome},

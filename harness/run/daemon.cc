@@ -162,6 +162,12 @@ Result<DaemonStatistics> Daemon::statistics() {
   return statistics;
 }
 
+Result<void> Daemon::release(const std::string& rule) {
+  const json request = {{"cmd", "release"}, {"rule", rule}};
+  SAVEGATE_TRY(const std::string reply, call(request.dump()));
+  return {};
+}
+
 Result<void> Daemon::flush() {
   SAVEGATE_TRY(const std::string reply, call(R"({"cmd":"flush"})"));
   return {};

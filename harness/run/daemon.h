@@ -43,7 +43,8 @@ class Daemon {
   Daemon& operator=(const Daemon&) = delete;
 
   Result<DaemonStatistics> statistics();
-  Result<void> flush();  // trace and fired records are on file
+  Result<void> release(const std::string& rule);  // what it holds
+  Result<void> flush();                           // trace and fired records are on file
   // Flushes, ends it and confirms that nothing is mounted any more. An error also where it had
   // died.
   Result<void> stop();

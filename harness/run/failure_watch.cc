@@ -76,6 +76,7 @@ void FailureWatch::read_fired_line(const std::string& line) {
   if (kill && ends_with(record->action, "rank")) killed_ranks_.push_back(record->caller.rank);
   if (record->action.compare(0, 4, "hang") == 0) {
     held_ranks_[record->caller.rank] = record->rule;
+    new_holds_.emplace_back(record->caller.rank, record->rule);
     keep_first(first_hold_ns_, record->time_ns);
   }
   if (kill || record->error != 0) keep_first(first_fault_ns_, record->time_ns);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/run/unique_fd.h"
@@ -40,6 +41,8 @@ class FailureWatch {
   bool killed_by_rule(int rank) const;
   // The rule that holds an operation of the rank, "" for none; and since when the first is held.
   std::string held_by(int rank) const;
+  // Ranks and rules of the holds since this was last asked.
+  std::vector<std::pair<int, std::string>> take_holds() { return std::exchange(new_holds_, {}); }
   std::uint64_t first_hold_ns() const { return first_hold_ns_; }
 
  private:
@@ -58,6 +61,7 @@ class FailureWatch {
   std::vector<int> killed_ranks_;
   std::uint64_t first_hold_ns_ = 0;
   std::map<int, std::string> held_ranks_;
+  std::vector<std::pair<int, std::string>> new_holds_;
 };
 
 std::string events_file(const std::string& events_directory, int rank);  // …/rank-0.jsonl

@@ -15,6 +15,7 @@
 #include "harness/run/rank_launch.h"
 #include "harness/run/tamper.h"
 #include "harness/run/tree_listing.h"
+#include "harness/worker/neighbour_process.h"
 
 namespace savegate::harness {
 namespace {
@@ -40,6 +41,7 @@ class LifeRunner {
   Result<void> live();
   Result<void> start_daemon();
   Watch make_watch();
+  void fill_device(const std::string& rule, int rank);
   Result<void> collect_from_daemon();
   void count_losses();
   Result<void> collect_trees();
@@ -50,6 +52,8 @@ class LifeRunner {
   const LifeSpec& spec_;
   RankPlaces places_;
   std::unique_ptr<Daemon> daemon_;
+  std::vector<worker::NeighbourProcess> hogs_;
+  Result<void> hogged_;
   LifeRecord record_;
 };
 
@@ -124,6 +128,7 @@ Watch LifeRunner::make_watch() {
       leaves_after_failure && expected != Outcome::kComplete && expected != Outcome::kAny;
   watch.report_is_failure = leaves_after_failure;
   watch.expects_held = expected == Outcome::kHeld;
+  watch.on_hold = [this](const std::string& rule, int rank) { fill_device(rule, rank); };
   watch.daemon_pidfd = daemon_->pidfd();
   watch.operations = [this]() -> std::optional<std::uint64_t> {
     const auto statistics = daemon_->statistics();
@@ -141,11 +146,31 @@ Watch LifeRunner::make_watch() {
   return watch;
 }
 
+// The rule lets go whatever became of the hog: the life then ends, and says so.
+void LifeRunner::fill_device(const std::string& rule, int rank) {
+  if (rule != spec_.hog.at) return;
+  const auto fill = [&]() -> Result<void> {
+    SAVEGATE_TRY(auto hog, worker::NeighbourProcess::start(
+                               neighbour_program(setup_), setup_.options.device, rank,
+                               "SAVEGATE_RENDEZVOUS=" + places_.rendezvous));
+    SAVEGATE_TRY(const std::uint64_t left, hog.ask("leave " + std::to_string(spec_.hog.headroom)));
+    record_.hogged.push_back("rank " + std::to_string(rank) + ": " + std::to_string(left) +
+                             " bytes left free");
+    hogs_.push_back(std::move(hog));
+    return {};
+  };
+  if (hogged_) hogged_ = fill();
+  auto released = daemon_->release(rule);
+  if (hogged_) hogged_ = released;
+}
+
 Result<void> LifeRunner::live() {
   SAVEGATE_CHECK(start_daemon());
   SAVEGATE_TRY(std::vector<WatchedRank> ranks, launch_ranks(setup_, places_));
   Supervisor supervisor(make_watch(), std::move(ranks));
   SAVEGATE_TRY(Supervision seen, supervisor.run());
+  hogs_.clear();
+  SAVEGATE_CHECK(hogged_);
   record_.ranks = std::move(seen.ranks);
   record_.hung = std::move(seen.hung);
   record_.first_failure_ns = seen.first_failure_ns;
@@ -256,6 +281,10 @@ Result<LifeRecord> LifeRunner::run() {
 }
 
 }  // namespace
+
+std::string neighbour_program(const LifeSetup& setup) {
+  return setup.options.bin + "/savegate-neighbour";
+}
 
 std::map<std::string, std::string> command_values(const LifeSetup& setup) {
   std::map<std::string, std::string> values = setup.subject.variables;

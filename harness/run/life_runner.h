@@ -22,6 +22,9 @@ struct LifeSetup {
 // Everything that evidence.h lists for a life is in `folder` when this returns.
 Result<LifeRecord> run_life(const LifeSetup& setup);
 
+// What runs as another process on a rank's device.
+std::string neighbour_program(const LifeSetup& setup);
+
 // Values for the {names} in the subject's commands.
 std::map<std::string, std::string> command_values(const LifeSetup& setup);
 

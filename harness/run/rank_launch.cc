@@ -46,6 +46,7 @@ std::vector<std::string> environment_of(const LifeSetup& setup, const RankPlaces
       "SAVEGATE_LIBRARY=" + setup.options.bin + "/../lib/libsavegate_worker.so",
       python_path(setup.options.bin),
   };
+  if (life.wake_probe) changes.push_back("SAVEGATE_WAKE_PROBE=" + neighbour_program(setup));
   for (const auto& [name, value] : life.env) changes.push_back(name + "=" + value);
   return environment_with(changes);
 }

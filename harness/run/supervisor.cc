@@ -134,6 +134,9 @@ void Supervisor::read_tails() {
   while (::read(inotify_.get(), ignored.data(), ignored.size()) > 0) {
   }
   if (failures_.read_new()) note_progress();
+  for (const auto& [rank, rule] : failures_.take_holds()) {
+    if (watch_.on_hold) watch_.on_hold(rule, rank);
+  }
   for (const auto& [time_ns, counts] :
        {std::pair(failures_.first_fault_ns(), watch_.fault_is_failure),
         std::pair(watch_.expects_held ? failures_.first_hold_ns() : 0, true),

@@ -53,7 +53,8 @@ struct Watch {
   bool expects_held = false;
   int daemon_pidfd = -1;
   std::function<std::optional<std::uint64_t>()>
-      operations;                     // file operations so far that did something
+      operations;  // file operations so far that did something
+  std::function<void(const std::string& rule, int rank)> on_hold;  // a rule holds a rank
   std::function<void()> abort_mount;  // frees a rank that SIGKILL did not end
   std::function<void(const LifeProgress&)> progress;
 };

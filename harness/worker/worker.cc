@@ -68,6 +68,7 @@ Environment read_environment() {
   environment.until = text_of("SAVEGATE_UNTIL", "");
   environment.device = text_of("SAVEGATE_DEVICE", "cpu");
   environment.rendezvous = text_of("SAVEGATE_RENDEZVOUS", "");
+  environment.wake_probe = text_of("SAVEGATE_WAKE_PROBE", "");
   return environment;
 }
 

@@ -46,6 +46,7 @@ struct Environment {
   std::string until{};          // "save 3"
   std::string device = "cpu";
   std::string rendezvous{};  // "" outside a run
+  std::string wake_probe{};  // a program; "" where no life asks for its figure
   // The N of `until`; nothing where the program shall run as long as it likes.
   std::optional<int> until_save() const;
 };

@@ -33,6 +33,8 @@ class Comms {
   std::uint64_t number_ = 0;
 };
 
+class WakeProbe;
+
 struct Job {
   int rank = 0;
   int world = 1;
@@ -44,6 +46,9 @@ struct Job {
   Contract contract;
   int expert_parallel = 1;
   Comms* device_comms = nullptr;  // the training's, where devices have their own
+  WakeProbe* wake_probe = nullptr;
+  bool through_copy = false;     // saves write from, and loads go into, a second set of tensors
+  std::uint64_t step_bytes = 0;  // of device memory that a training step works in
 
   Placement placement() const {
     return {.rank = rank, .world = world, .expert_parallel = expert_parallel};

@@ -19,6 +19,8 @@ struct Arguments {
   int expert_parallel = 1;
   bool asynchronous = false;
   std::size_t most_in_flight = 1;
+  bool through_copy = false;
+  std::uint64_t step_bytes = 0;
   std::string read;
   std::string broken;
   bool list_breaks = false;
@@ -48,6 +50,13 @@ void declare(CLI::App& app, Arguments& arguments) {
                  "Asynchronous saves that may be under way at once")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  app.add_option("--through-copy", arguments.through_copy,
+                 "Write from, and load into, a copy of the tensors on their device (true, false)")
+      ->capture_default_str();
+  app.add_option("--step-memory", arguments.step_bytes,
+                 "Bytes of device memory that a training step works in, such as 64MiB")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
   app.add_option("--read", arguments.read, "Print the checkpoints in this directory and leave");
   app.add_option("--break", arguments.broken, "Do one thing wrong on purpose");
   app.add_flag("--list-breaks", arguments.list_breaks, "Print what --break knows");
@@ -69,6 +78,8 @@ Options options_of(const Arguments& arguments) {
   options.expert_parallel = arguments.expert_parallel;
   options.asynchronous = arguments.asynchronous;
   options.most_in_flight = arguments.most_in_flight;
+  options.through_copy = arguments.through_copy;
+  options.step_bytes = arguments.step_bytes;
   const std::string recipe = arguments.recipe + ", " + std::to_string(arguments.state_bytes);
   options.contract = {.code = gpu::digest_of(arguments.code).hex(),
                       .data = gpu::digest_of(arguments.data).hex(),

@@ -5,6 +5,7 @@
 
 #include "scenarios/subjects/reference/asynchronous_saves.h"
 #include "scenarios/subjects/reference/file_writer.h"
+#include "scenarios/subjects/reference/wake.h"
 
 namespace savegate::reference {
 namespace {
@@ -39,6 +40,7 @@ class Run {
 
  private:
   int leave(const Status& error, int status) {
+    remember("failure");
     std::fprintf(stderr, "savegate-reference: rank %d: %s\n", job_.rank,
                  reporter_.shown(error).to_string().c_str());
     return reporter_.exit_status(status);
@@ -90,11 +92,13 @@ class Run {
     return training_->begin(state_);
   }
 
-  void remember(const char* phase) {
+  worker::Memory facts() {
     worker::Memory facts = reporter_.memory(job_.backend);
     saves_.add_facts(facts);
-    worker_.memory(state_.counters.global_step, phase, facts);
+    return facts;
   }
+
+  void remember(const char* phase) { worker_.memory(state_.counters.global_step, phase, facts()); }
 
   Result<void> export_weights() {
     remember("before export");
@@ -132,7 +136,9 @@ class Run {
   Result<void> save() {
     SAVEGATE_CHECK(saves_.await_room());
     const std::int64_t step = state_.counters.global_step;
-    remember("before save");
+    worker::Memory before = facts();
+    add_wakeable(job_, before);
+    worker_.memory(step, "before save", before);
     SAVEGATE_TRY(const auto digested, items());
     worker_.save_begin(step, static_cast<int>(step), digested);
     return saves_.save(state_);
@@ -234,6 +240,12 @@ int run_program(const Options& options, const Parts& parts) {
   reporter->hello();
   auto backend = gpu::open_backend(environment.device, environment.rank);
   if (!backend) return refuse(*reporter, backend.error());
+  std::optional<WakeProbe> wake_probe;
+  if (!environment.wake_probe.empty()) {
+    auto started = WakeProbe::start(environment);
+    if (!started) return refuse(*reporter, started.error());
+    wake_probe.emplace(std::move(*started));
+  }
   auto peers =
       meet_peers(environment, environment.rendezvous, patience(options, environment.world));
   if (!peers) return refuse(*reporter, peers.error());
@@ -252,7 +264,10 @@ int run_program(const Options& options, const Parts& parts) {
           .backend = **backend,
           .contract = options.contract,
           .expert_parallel = options.expert_parallel,
-          .device_comms = own_ways ? &device_comms : nullptr};
+          .device_comms = own_ways ? &device_comms : nullptr,
+          .wake_probe = wake_probe ? &*wake_probe : nullptr,
+          .through_copy = options.through_copy,
+          .step_bytes = options.step_bytes};
   auto saves = make_saves(options, parts, *reporter, job);
   if (!saves) return refuse(*reporter, saves.error());
   return Run(options, parts, worker, *reporter, job, **saves).run();

@@ -28,6 +28,8 @@ struct Options {
   int expert_parallel = 1;
   bool asynchronous = false;
   std::size_t most_in_flight = 1;  // asynchronous saves that are not durable yet
+  bool through_copy = false;       // as in Job
+  std::uint64_t step_bytes = 0;
   Contract contract;
 };
 

@@ -10,7 +10,8 @@ namespace savegate::reference {
 worker::Memory Reporter::memory(gpu::Backend& backend) {
   worker::Memory facts = {{"host_rss", std::nullopt},          {"host_rss_peak", std::nullopt},
                           {"gpu_allocated", std::nullopt},     {"gpu_reserved", std::nullopt},
-                          {"gpu_reserved_peak", std::nullopt}, {"gpu_free", std::nullopt}};
+                          {"gpu_reserved_peak", std::nullopt}, {"gpu_free", std::nullopt},
+                          {"gpu_retries", std::nullopt},       {"gpu_refusals", std::nullopt}};
   std::ifstream statm("/proc/self/statm");
   std::uint64_t size = 0;
   std::uint64_t resident = 0;
@@ -26,6 +27,8 @@ worker::Memory Reporter::memory(gpu::Backend& backend) {
     facts["gpu_reserved"] = (*device)->reserved;
     facts["gpu_reserved_peak"] = (*device)->reserved_peak;
     facts["gpu_free"] = (*device)->free;
+    facts["gpu_retries"] = (*device)->retries;
+    facts["gpu_refusals"] = (*device)->refusals;
   }
   return facts;
 }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "gpu/digest.h"
+#include "scenarios/subjects/reference/second_set.h"
 
 namespace savegate::reference {
 
@@ -22,9 +23,24 @@ Result<std::optional<std::int64_t>> Restorer::restore(State& state) {
     SAVEGATE_CHECK(state.start(job_.backend, job_.rank));
     return std::nullopt;
   }
-  SAVEGATE_CHECK(agree(load(state)));
+  if (job_.through_copy) {
+    SAVEGATE_CHECK(load_through_copy(state));
+  } else {
+    SAVEGATE_CHECK(agree(load(state)));
+  }
   return marker_.step;
 }
+
+// The state becomes the loaded one when every rank has all of its own.
+Result<void> Restorer::load_through_copy(State& state) {
+  job_.worker.phase("copy");
+  auto copy = second_set(job_.backend, state);
+  SAVEGATE_CHECK(agree(copy ? load(*copy) : fail(copy.error())));
+  state = std::move(*copy);
+  return give_cache_back();
+}
+
+Result<void> Restorer::give_cache_back() { return job_.backend.trim(); }
 
 Result<void> Restorer::find(const State& state) {
   SAVEGATE_TRY(name_, resolve());

@@ -40,6 +40,7 @@ class Restorer {
   virtual Result<void> check_names(const TensorHeader& header, const State& state);
   virtual Result<void> compare(const FileRecord& listed, const FileRecord& found);
   virtual Result<void> load(State& state);
+  virtual Result<void> give_cache_back();  // what the load has used of the device
   virtual int state_file_rank() const { return job_.rank; }
   virtual Result<void> adopt(State& state, const StateFile& file);
 
@@ -52,6 +53,7 @@ class Restorer {
 
  private:
   Result<void> find(const State& state);
+  Result<void> load_through_copy(State& state);
   Result<void> check_file(const std::string& name);
   Result<FileRecord> listed(const std::string& name) const;
   Status refusal(const std::string& name, const std::string& text) const;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "scenarios/subjects/reference/safetensors.h"
+#include "scenarios/subjects/reference/second_set.h"
 
 namespace savegate::reference {
 namespace {
@@ -19,7 +20,10 @@ Result<void> Saver::save(const State& state) {
   step_ = state.counters.global_step;
   records_.clear();
   auto saved = protocol();
-  if (!saved) abandon();
+  if (!saved) {
+    abandon();
+    static_cast<void>(release_copy());  // the failure before it is the one to be told
+  }
   writers_.clear();
   staging_.trim();
   return saved;
@@ -29,9 +33,14 @@ Result<void> Saver::protocol() {
   SAVEGATE_CHECK(begin());
   job_.worker.phase("prepare");
   SAVEGATE_CHECK(agree(prepare_directory()));
+  if (job_.through_copy) {
+    job_.worker.phase("copy");
+    SAVEGATE_CHECK(agree(take_copy()));
+  }
   job_.worker.phase("write");
   auto written = write_files();
   if (written) written = settle_files();
+  if (written) written = release_copy();
   SAVEGATE_CHECK(gather_records(written));
   job_.worker.phase("marker");
   SAVEGATE_CHECK(agree(publish_marker()));
@@ -56,6 +65,18 @@ Result<void> Saver::prepare_directory() {
   SAVEGATE_TRY(const auto names, job_.files.list(directory()));
   for (const std::string& name : names) SAVEGATE_CHECK(job_.files.remove(path(name)));
   return {};
+}
+
+Result<void> Saver::take_copy() {
+  SAVEGATE_TRY(copy_, second_set_with_values(job_.backend, *state_));
+  state_ = &copy_;
+  return {};
+}
+
+Result<void> Saver::release_copy() {
+  if (!job_.through_copy) return {};
+  copy_.memory.clear();
+  return job_.backend.trim();
 }
 
 Result<void> Saver::write_files() {

@@ -1,6 +1,6 @@
 // The save: every rank's files, then the marker, then the pointer, each step agreed by all ranks.
 //
-//   begin → prepare → write, settle → marker → pointer          (save)   → rotation
+//   begin → prepare → (copy →) write, settle → marker → pointer          (save)   → rotation
 //
 // Rank 0 makes the step directory empty, the old marker first. Each rank writes its files under
 // temporary names, syncs, verifies and renames them. When all ranks have said that theirs are in
@@ -43,6 +43,8 @@ class Saver {
 
   virtual Result<void> begin();
   virtual Result<void> prepare_directory();  // rank 0
+  virtual Result<void> take_copy();          // where saves write from one
+  virtual Result<void> release_copy();       // and its memory goes back to the device
   virtual Result<void> write_files();        // under temporary names
   virtual Result<void> settle_files();       // durable, verified, in place
   virtual Result<void> publish_marker();     // rank 0
@@ -69,6 +71,7 @@ class Saver {
 
   Job& job_;
   const State* state_ = nullptr;  // being saved
+  State copy_;                    // of it, on its device
   std::int64_t step_ = 0;
   std::vector<FileWriter> writers_;  // this rank's files, until they are settled
   std::vector<FileRecord> records_;  // of all ranks

@@ -1,5 +1,7 @@
 #include "scenarios/subjects/reference/saves.h"
 
+#include "scenarios/subjects/reference/wake.h"
+
 namespace savegate::reference {
 
 // Once the pointer names the checkpoint the save has succeeded, whatever becomes of the old ones.
@@ -14,7 +16,9 @@ Result<void> SynchronousSaves::save(const State& state) {
   auto rotated = saver_->rotate();
   job_.worker.save_end(step, number, saved);
   job_.worker.durable(step, number, saved);
-  job_.worker.memory(step, "save", reporter_.memory(job_.backend));
+  worker::Memory facts = reporter_.memory(job_.backend);
+  add_wakeable(job_, facts);
+  job_.worker.memory(step, "save", facts);
   return rotated;
 }
 

@@ -115,6 +115,11 @@ Result<StepReport> Training::step(State& state) {
   const std::int64_t first = counters.data_cursor + job_.rank * kSamplesPerRank;
   report.samples = {{first, first + kSamplesPerRank - 1}};
   SAVEGATE_TRY(const std::uint64_t batch, agree_on_batch(state, report.samples));
+  // Gradients and activations would be here; the allocator keeps what the step gives back.
+  gpu::Buffer working_memory;
+  if (job_.step_bytes > 0) {
+    SAVEGATE_TRY(working_memory, job_.backend.allocate(job_.step_bytes));
+  }
   for (const Parameter& parameter : state.parameters) {
     SAVEGATE_TRY(const bool changed, update(state, parameter, batch));
     report.changed = report.changed || changed;
