@@ -58,19 +58,20 @@ TEST_F(CheckSubjectTest, WhatIsMissingIsSaidWithWhatItCosts) {
                                 ContainsRegex("done +-  missing   not judged: C12 expect")));
 }
 
-TEST_F(CheckSubjectTest, AHookThatThrowsAndAChildThatSpeaksAsItsRankAreWrong) {
+TEST_F(CheckSubjectTest, ALineThatIsNoJsonAHookThatThrowsAndAChildThatSpeaksAsItsRankAreWrong) {
   const Ran ran = check(
       "hook.update(1)\nstate['lock'] = object()\nsave(1)\n"
       "if os.fork() == 0:\n    hook.update(2)\n    os._exit(0)\n"
-      "os.wait()\nhook.done()\n");
+      "os.wait()\nopen(os.environ['SAVEGATE_EVENTS'], 'a').write('oops\\n')\nhook.done()\n");
   EXPECT_EQ(ran.status, 1) << ran.output;
-  EXPECT_THAT(ran.output, AllOf(HasSubstr("the subject's hook failed in `items`"),
-                                HasSubstr("a child of the rank's own")));
+  EXPECT_THAT(ran.output,
+              AllOf(HasSubstr("no JSON: `oops`"), HasSubstr("the subject's hook failed in `items`"),
+                    HasSubstr("a child of the rank's own")));
 }
 
 TEST_F(CheckSubjectTest, AProgramThatPrintsAGibibyteAndTellsNothingProvesNothing) {
   const Ran ran = savegate_.run("check-subject --world 1 --store " + savegate_.store() +
-                                " -- sh -c 'yes | head -c 1G'");
+                                " -- head -c 1G /dev/zero");
   EXPECT_EQ(ran.status, 4) << ran.output;
   std::uintmax_t stored = 0;
   for (const auto& file : std::filesystem::recursive_directory_iterator(savegate_.store())) {
