@@ -16,7 +16,6 @@ namespace savegate::cli {
 namespace {
 
 using harness::Conforms;
-using harness::Finding;
 
 harness::Scenario clean_life(const Options& options) {
   harness::Scenario scenario;
@@ -32,7 +31,7 @@ harness::Scenario clean_life(const Options& options) {
   return scenario;
 }
 
-void print_finding(const Finding& finding) {
+void print_finding(const harness::Finding& finding) {
   constexpr std::size_t kLinesShown = 5;
   std::string line = fmt::format("  {:<37}{:>5}  {:<8}", finding.part,
                                  finding.count == 0 ? "-" : std::to_string(finding.count),
@@ -46,10 +45,10 @@ void print_finding(const Finding& finding) {
   if (finding.lines.size() > shown) fmt::print("      … {} more\n", finding.lines.size() - shown);
 }
 
-int print_findings(const std::vector<Finding>& findings, const std::string& folder) {
+int print_findings(const std::vector<harness::Finding>& findings, const std::string& folder) {
   const auto how_many = [&](Conforms conforms) {
     return std::count_if(findings.begin(), findings.end(),
-                         [=](const Finding& each) { return each.conforms == conforms; });
+                         [=](const harness::Finding& each) { return each.conforms == conforms; });
   };
   if (findings.empty()) {
     fmt::print(
@@ -58,7 +57,7 @@ int print_findings(const std::vector<Finding>& findings, const std::string& fold
         folder);
     return kNothingProven;
   }
-  for (const Finding& finding : findings) print_finding(finding);
+  for (const harness::Finding& finding : findings) print_finding(finding);
   const auto missing = how_many(Conforms::kMissing);
   const auto wrong = how_many(Conforms::kWrong);
   fmt::print("\n{}: {} missing, {} wrong, {} left out\nevidence: {}\n",
