@@ -1,6 +1,7 @@
 #include "gpu/neighbour.h"
 
 #include <algorithm>
+#include <string>
 
 namespace savegate::gpu {
 namespace {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "gpu/device_account.h"
 #include "gpu/host_backend.h"

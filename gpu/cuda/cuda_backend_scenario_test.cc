@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "gpu/backend.h"
+#include "gpu/neighbour.h"
 #include "gpu/staging_pool.h"
 
 namespace savegate::gpu {
@@ -206,6 +207,35 @@ TEST_F(CudaBackendTest, OutOfMemoryNamesTheCallTheDeviceTheRankAndTheSize) {
   EXPECT_NE(memory.error().to_string().find("device 0"), std::string::npos);
   EXPECT_NE(memory.error().to_string().find("cudaMallocFromPoolAsync"), std::string::npos);
   EXPECT_TRUE(cuda_->allocate(4096));  // no error stays behind
+}
+
+TEST_F(CudaBackendTest, ARefusedAllocationIsCountedAndKernelsRunAfterIt) {
+  EXPECT_FALSE(cuda_->allocate(std::uint64_t{1} << 50));
+  EXPECT_EQ(cuda_->memory().value()->refusals, 1U);
+  EXPECT_EQ(cuda_->memory().value()->retries, 0U);
+  EXPECT_TRUE(cuda_->fill(on_device(Dtype::kU8, 4096), kKey, 0));
+}
+
+TEST_F(CudaBackendTest, ATensorIsCopiedOnItsDevice) {
+  const Tensor from = on_device(Dtype::kU8, 100003);
+  const Tensor to = on_device(Dtype::kU8, 100003);
+  ASSERT_TRUE(cuda_->fill(from, kKey, 0));
+  ASSERT_TRUE(cuda_->copy(to, from));
+  EXPECT_TRUE(cuda_->compare(to, from).value().equal());
+}
+
+// A neighbour has a pool of its own, as another process would.
+TEST_F(CudaBackendTest, ANeighbourFindsWhatIsFreeAndLeavesWhatItIsToldTo) {
+  constexpr std::uint64_t kMiB = 1 << 20;
+  const auto other = open_backend("cuda", 0).value();
+  Neighbour neighbour(*other);
+  const std::uint64_t all = neighbour.probe().value();
+  const Buffer taken = cuda_->allocate(1024 * kMiB).value();
+  const std::uint64_t rest = neighbour.probe().value();
+  EXPECT_LE(rest + 1000 * kMiB, all);
+  EXPECT_GE(rest + 1100 * kMiB, all);
+  EXPECT_LT(neighbour.leave(64 * kMiB).value(), 70 * kMiB);
+  EXPECT_FALSE(cuda_->allocate(128 * kMiB));
 }
 
 TEST_F(CudaBackendTest, AGpuThatIsNotThereIsUnavailable) {

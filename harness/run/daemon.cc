@@ -162,10 +162,14 @@ Result<DaemonStatistics> Daemon::statistics() {
   return statistics;
 }
 
-Result<void> Daemon::release(const std::string& rule) {
+Result<std::uint64_t> Daemon::release(const std::string& rule) {
   const json request = {{"cmd", "release"}, {"rule", rule}};
   SAVEGATE_TRY(const std::string reply, call(request.dump()));
-  return {};
+  const json answer = json::parse(reply, nullptr, /*allow_exceptions=*/false);
+  if (!answer.is_object() || !answer.contains("released")) {
+    return fail(internal_error("the daemon's answer to release: " + reply));
+  }
+  return answer["released"].get<std::uint64_t>();
 }
 
 Result<void> Daemon::flush() {

@@ -43,7 +43,7 @@ class Daemon {
   Daemon& operator=(const Daemon&) = delete;
 
   Result<DaemonStatistics> statistics();
-  Result<void> release(const std::string& rule);  // what it holds
+  Result<std::uint64_t> release(const std::string& rule);  // how many operations it held
   Result<void> flush();                           // trace and fired records are on file
   // Flushes, ends it and confirms that nothing is mounted any more. An error also where it had
   // died.

@@ -42,6 +42,7 @@ class LifeRunner {
   Result<void> start_daemon();
   Watch make_watch();
   void fill_device(const std::string& rule, int rank);
+  Result<void> let_go(const std::string& rule);
   Result<void> collect_from_daemon();
   void count_losses();
   Result<void> collect_trees();
@@ -160,8 +161,19 @@ void LifeRunner::fill_device(const std::string& rule, int rank) {
     return {};
   };
   if (hogged_) hogged_ = fill();
-  auto released = daemon_->release(rule);
+  auto released = let_go(rule);
   if (hogged_) hogged_ = released;
+}
+
+// A hold is on record a moment before there is anything to release. A rank that has died in it is
+// held no more.
+Result<void> LifeRunner::let_go(const std::string& rule) {
+  const std::uint64_t deadline = monotonic_ns() + kSecond;
+  while (monotonic_ns() < deadline) {
+    SAVEGATE_TRY(const std::uint64_t released, daemon_->release(rule));
+    if (released > 0) break;
+  }
+  return {};
 }
 
 Result<void> LifeRunner::live() {
