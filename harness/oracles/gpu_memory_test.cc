@@ -119,6 +119,13 @@ TEST(LoadGivesCacheBackTest, BlocksCachedDuringTheLoadFail) {
   EXPECT_EQ(load_gives_cache_back(gpu_job(12 * kGiB).evidence).outcome, Outcome::kFail);
 }
 
+// A pool's blocks of 32 MiB, each with something of a small state in it.
+TEST(LoadGivesCacheBackTest, ASmallStateSpreadOverAFewBlocksPasses) {
+  JobBuilder job = gpu_job(128 << 20);
+  spoil(job, "load", "gpu_allocated", 50'404'120);
+  EXPECT_EQ(load_gives_cache_back(job.evidence).outcome, Outcome::kPass);
+}
+
 TEST(LoadGivesCacheBackTest, AHigherPeakInTheFirstStepThanInTheUninterruptedRunFails) {
   EXPECT_EQ(load_gives_cache_back(gpu_job(8 * kGiB, 14 * kGiB).evidence).outcome, Outcome::kFail);
 }
@@ -148,7 +155,7 @@ TEST(OthersCanAllocateTest, LessThanBeforeFails) {
 // How large the device is has no part in it: 2 % of this one are 2 GiB.
 TEST(OthersCanAllocateTest, AFewBlocksLessThanBeforePass) {
   JobBuilder job = gpu_job();
-  spoil(job, "save", "gpu_wakeable", 100 * kGiB - (64 << 20));
+  spoil(job, "save", "gpu_wakeable", 100 * kGiB - (128 << 20));
   EXPECT_EQ(others_can_allocate(job.evidence).outcome, Outcome::kPass);
 }
 
