@@ -1,5 +1,6 @@
 #include "harness/subject.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -10,9 +11,38 @@
 
 namespace savegate::harness {
 
-Subject bare_subject(const std::vector<std::string>& command) {
+namespace {
+
+std::string file_name(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+// Of "torchrun OPTION… train.py …" the options go to the subject, the script stays.
+Result<void> split_launcher(std::vector<std::string>& command, Subject& subject) {
+  const std::string name = file_name(command.front());
+  if (name == "mpirun" || name == "mpiexec" || name == "srun")
+    return fail(invalid("where " + name + "'s options end is not known: say --launcher " +
+                        (name == "srun" ? "srun" : "mpirun") + " -- PROGRAM ARGUMENT…"));
+  if (name != "torchrun") return {};
+  const auto script = std::find_if(command.begin(), command.end(),
+                                   [](const std::string& word) { return word.ends_with(".py"); });
+  if (script == command.end())
+    return fail(
+        invalid("no script (*.py) among the arguments of torchrun: say --launcher torchrun "
+                "-- PROGRAM ARGUMENT…"));
+  subject.launcher = name;
+  subject.launcher_options.assign(command.begin() + 1, script);
+  command.erase(command.begin(), script);
+  subject.command = {"{python}"};
+  return {};
+}
+
+}  // namespace
+
+Result<Subject> bare_subject(std::vector<std::string> command) {
   Subject subject;
-  subject.name = std::filesystem::path(command.front()).filename().string();
+  SAVEGATE_CHECK(split_launcher(command, subject));
+  subject.name = file_name(command.front());
   subject.summary = "a command without a subject.toml";
   subject.devices = {"cpu", "cuda"};
   subject.events = false;
@@ -24,7 +54,9 @@ Subject bare_subject(const std::vector<std::string>& command) {
   // The escapes of JSON's strings are those of TOML's.
   subject.toml = "name = " + nlohmann::json(subject.name).dump() +
                  "\nsummary = " + nlohmann::json(subject.summary).dump() +
-                 "\ncommand = " + nlohmann::json(subject.command).dump() + "\nevents = false\n";
+                 "\ncommand = " + nlohmann::json(subject.command).dump() +
+                 "\nevents = false\nlauncher = " + nlohmann::json(subject.launcher).dump() +
+                 "\nlauncher_options = " + nlohmann::json(subject.launcher_options).dump() + "\n";
   return subject;
 }
 
@@ -66,6 +98,9 @@ Result<Subject> load_subject(const std::string& toml_path) {
     subject.changes[name] = value;
   }
   subject.events = root.boolean("events", true);
+  subject.launcher =
+      root.word("launcher", {"direct", "torchrun", "mpirun", "srun"}, subject.launcher);
+  subject.launcher_options = root.strings("launcher_options");
   subject.fork_point = root.boolean("fork_point", false);
   if (const std::string start = root.text("start"); !start.empty()) {
     if (const auto duration = faults::parse_duration(start))

@@ -37,6 +37,8 @@ struct Subject {
   std::map<std::string, std::string> variables;  // defaults, e.g. state = "8MiB"
   // "data" → "NAME=value": the environment variable with which it believes its data changed.
   std::map<std::string, std::string> changes;
+  std::string launcher = "direct";  // or "torchrun", "mpirun", "srun": it starts the ranks
+  std::vector<std::string> launcher_options;  // before its own, which win
   std::uint64_t start_ns = 0;  // may pass to the first progress of its ranks, where that is more
   bool fork_point = false;  // it calls savegate_hook.fork_point(): its ranks are forked from there
   bool events = true;       // false: a black box, which need not write any
@@ -44,8 +46,9 @@ struct Subject {
   bool needs_gpu = false;
 };
 
-// A command without a subject.toml: nothing is known of its files (black box).
-Subject bare_subject(const std::vector<std::string>& command);
+// A command without a subject.toml: nothing is known of its files (black box). "torchrun … train.py
+// …" is its launcher, with its options, and the script.
+Result<Subject> bare_subject(std::vector<std::string> command);
 
 Result<Subject> load_subject(const std::string& toml_path);
 

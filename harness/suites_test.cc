@@ -209,7 +209,7 @@ TEST(SuitesTest, AnUnknownVariableOfACommandIsNamedWithTheNearestOne) {
 
 TEST(SuitesTest, ABareCommandIsRunAsItWasGivenBracesAndAll) {
   const std::vector<std::string> words = {"/opt/my save/path", "--name={step}", "\"quoted\""};
-  const Subject subject = bare_subject(words);
+  const Subject subject = bare_subject(words).value();
   auto command = expand_command(subject.command, {{"step", "no"}});
   ASSERT_TRUE(command) << command.error().to_string();
   EXPECT_EQ(*command, words);

@@ -86,6 +86,16 @@ TEST(TerminalTest, TheSummaryCountsAndNamesTheStore) {
   EXPECT_THAT(text, HasSubstr("2 run: 1 passed, 1 failed, 0 invalid in 3.0 s\nstore: store/run\n"));
 }
 
+// A pass must not hide that a claim was never put to the test.
+TEST(TerminalTest, WhatIsClaimedAndNeverJudgedIsSaidWithItsReason) {
+  RunRecord run = example_run({Outcome::kPass});
+  run.scenarios[0].requirements = {"F1"};
+  run.scenarios[0].verdicts = {
+      {.requirement = "F1", .outcome = Outcome::kSkip, .summary = "no events", .evidence = {}}};
+  EXPECT_THAT(render_run(run, {.store = "", .rules = {}}),
+              HasSubstr("\nnot judged: F1: no events\n"));
+}
+
 TEST(TerminalTest, ARunOfNothingSaysSo) {
   EXPECT_THAT(render_run(example_run({}), {.store = "", .rules = {}}),
               HasSubstr("nothing was proven"));

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 namespace savegate::reports {
 namespace {
@@ -140,6 +142,27 @@ std::string counts(const RunRecord& run) {
   return out;
 }
 
+// What scenarios claim to exercise and no verdict of theirs tells, with the reason.
+std::string not_judged(const RunRecord& run) {
+  std::set<std::string> judged;
+  std::map<std::string, std::string> reasons;
+  for (const ScenarioResult& result : run.scenarios) {
+    const std::set<std::string> claimed(result.requirements.begin(), result.requirements.end());
+    for (const Verdict& verdict : result.verdicts) {
+      if (!claimed.contains(verdict.requirement)) continue;
+      if (verdict.outcome == Outcome::kSkip)
+        reasons.emplace(verdict.requirement, verdict.summary);
+      else
+        judged.insert(verdict.requirement);
+    }
+  }
+  std::string out;
+  for (const auto& [requirement, reason] : reasons)
+    if (!judged.contains(requirement))
+      out += fmt::format("not judged: {}: {}\n", requirement, reason);
+  return out;
+}
+
 }  // namespace
 
 std::string render_scenario(const ScenarioResult& result, bool colour) {
@@ -194,7 +217,7 @@ std::string render_run(const RunRecord& run, const TerminalOptions& options) {
   std::string out = lines + paragraphs + "\n" + counts(run);
   if (run.seconds) out += fmt::format(" in {:.1f} s", *run.seconds);
   if (run.scenarios.empty()) out += " (nothing ran, so nothing was proven)";
-  out += "\n";
+  out += "\n" + not_judged(run);
   if (!options.store.empty()) out += "store: " + options.store + "\n";
   return out;
 }

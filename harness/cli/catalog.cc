@@ -96,6 +96,12 @@ Result<Suite> Catalog::suite(const std::string& name_or_path) const {
 }
 
 Result<harness::Subject> Catalog::subject(const Options& options) const {
+  SAVEGATE_TRY(harness::Subject subject, own_subject(options));
+  if (!options.launcher.empty()) subject.launcher = options.launcher;
+  return subject;
+}
+
+Result<harness::Subject> Catalog::own_subject(const Options& options) const {
   if (!options.command.empty()) return harness::bare_subject(options.command);
   if (options.subject.ends_with(".toml")) return harness::load_subject(options.subject);
   const std::vector<std::string> names = subject_names();

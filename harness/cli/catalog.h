@@ -21,6 +21,9 @@ struct Catalog {
 
   Result<harness::Suite> suite(const std::string& name_or_path) const;
   Result<harness::Subject> subject(const Options& options) const;  // or a bare command
+
+ private:
+  Result<harness::Subject> own_subject(const Options& options) const;  // with its own launcher
 };
 
 Result<Catalog> find_catalog();

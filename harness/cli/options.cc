@@ -25,6 +25,8 @@ bool is_of_the_environment(int error) {
 void add_options(CLI::App& command, Options& options) {
   command.add_option("--subject", options.subject, "the save path under test")
       ->capture_default_str();
+  command.add_option("--launcher", options.launcher, "what starts the ranks")
+      ->check(CLI::IsMember({"direct", "torchrun", "mpirun", "srun"}));
   command.add_option("--world", options.world, "ranks, in place of the scenario's own number")
       ->check(CLI::Range(1, 4096));
   command.add_option("--device", options.device, "where tensors live")

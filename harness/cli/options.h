@@ -29,6 +29,7 @@ enum ExitCode : int {
 struct Options {
   std::string subject = "reference";
   std::vector<std::string> command;  // after `--`: takes the subject's place
+  std::string launcher;              // "": the subject's own, else direct
   std::optional<int> world;
   std::string device = "cpu";
   std::string store = "store";

@@ -11,6 +11,7 @@ namespace {
 std::string command_line(const std::vector<std::string>& names, const Options& options) {
   std::string line = fmt::format("savegate run {}", fmt::join(names, " "));
   if (options.world) line += fmt::format(" --world {}", *options.world);
+  if (!options.launcher.empty()) line += " --launcher " + options.launcher;
   if (options.seed) line += fmt::format(" --seed {}", *options.seed);
   if (options.device != "cpu") line += " --device " + options.device;
   if (!options.backing.empty()) line += " --backing " + options.backing;

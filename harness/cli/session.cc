@@ -90,6 +90,7 @@ std::string Session::repeat_command(const std::string& folder, const std::string
                                     folder + "/scenario.json", "--store", options_.store};
   if (options_.device != "cpu") words.insert(words.end(), {"--device", options_.device});
   if (!backing.empty()) words.insert(words.end(), {"--backing", backing});
+  if (!options_.launcher.empty()) words.insert(words.end(), {"--launcher", options_.launcher});
   if (!options_.command.empty()) {
     words.push_back("--");
     words.insert(words.end(), options_.command.begin(), options_.command.end());
@@ -106,7 +107,8 @@ Result<ScenarioResult> Session::run_one(const Job& job) {
   run.backing = job.backing.empty() ? options_.backing : job.backing;
   run.device = options_.device;
   run.bin = catalog_.bin;
-  if (job.subject.fork_point && !job.fresh_programs) run.fork_servers = &fork_servers_;
+  const bool forks = job.subject.fork_point && job.subject.launcher == "direct";
+  if (forks && !job.fresh_programs) run.fork_servers = &fork_servers_;
   run.progress = [this](const harness::LifeProgress& progress) { progress_.life(progress); };
   SAVEGATE_TRY(const std::string folder, harness::run_scenario(job.scenario, job.subject, run));
   if (job.alter) SAVEGATE_CHECK(job.alter(folder));

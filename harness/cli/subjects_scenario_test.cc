@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "harness/cli/savegate_program.h"
 
 namespace savegate::cli {
@@ -32,6 +34,27 @@ TEST_F(SubjectsTest, DcpOnAFullDiskFailsTogetherAndNeverNamesTheError) {
   EXPECT_EQ(ran.status, 1) << ran.output;
   EXPECT_THAT(ran.output, HasSubstr("FAIL F7"));
   EXPECT_THAT(ran.output, Not(HasSubstr("FAIL C1")));
+}
+
+// docs/subject-contract.md shows the diff.
+TEST_F(SubjectsTest, AnExistingScriptIsPutUnderTestInUnderTwentyAddedLines) {
+  const std::string folder = savegate_.folder() + "/training";
+  const Ran applied =
+      savegate_.shell("cp -r " SAVEGATE_SOURCE_DIR "/docs/examples/training " + folder + " && cd " +
+                      folder + " && git apply under-test.diff && grep -c '^+' under-test.diff");
+  ASSERT_EQ(applied.status, 0) << applied.output;
+  EXPECT_LT(std::stoi(applied.output), 20);
+  const Ran ran = savegate_.run("run smoke/clean --subject " + folder + "/subject.toml");
+  EXPECT_EQ(ran.status, 0) << ran.output;
+}
+
+// Without its own subject.toml and without a word: files and processes are judged all the same.
+TEST_F(SubjectsTest, TheScriptAsItWasIsABlackBoxAndTheReportSaysWhatWasNotJudged) {
+  const Ran ran = savegate_.run(
+      "run smoke/clean -- sh -c 'cd $SAVEGATE_DIR && exec python3 " SAVEGATE_SOURCE_DIR
+      "/docs/examples/training/train.py'");
+  EXPECT_EQ(ran.status, 0) << ran.output;
+  EXPECT_THAT(ran.output, HasSubstr("not judged: F1: "));
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ bool fault_was_felt(const Life& life) {
 void check_leaving(const Life& life, std::uint64_t first, Lines& lines) {
   const std::uint64_t within = life.spec.expect.within_ns;
   for (const RankProcess& process : life.record.ranks) {
-    if (is_victim(life, process.rank)) continue;
+    if (is_victim(life, process.rank) || ended_by_launcher(process)) continue;
     if (ended_by_runner(process)) {
       lines.push_back(fmt::format("{}: it did not leave by itself", quote(life, process)));
     } else if (process.signal) {

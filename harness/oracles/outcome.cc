@@ -26,7 +26,9 @@ bool left_cleanly(const View& view, const Life& life, const RankProcess& process
 }
 
 // By itself, with an exit status that says so. A signal is a crash, not an error.
-bool left_with_error(const RankProcess& process) { return process.exit_status.value_or(0) != 0; }
+bool left_with_error(const RankProcess& process) {
+  return process.exit_status.value_or(0) != 0 || ended_by_launcher(process);
+}
 
 bool complete(const View& view, const Life& life) {
   return !life.record.ranks.empty() &&

@@ -159,6 +159,10 @@ const RankProcess* process_of(const Life& life, int rank) {
   return nullptr;
 }
 
+bool ended_by_launcher(const RankProcess& process) {
+  return process.ended_by.starts_with("launcher");
+}
+
 bool ended_by_runner(const RankProcess& process) { return process.ended_by.starts_with("runner"); }
 
 bool was_killed(const Life& life) {

@@ -80,6 +80,8 @@ bool was_put_to_the_test(const Life& life);
 bool was_held(const Life& life, int rank);  // a hang rule acted on the rank
 const RankProcess* process_of(const Life& life, int rank);
 bool ended_by_runner(const RankProcess& process);
+// It ended the peers of a rank that had left: what they would have done is not known.
+bool ended_by_launcher(const RankProcess& process);
 const Event* first_event(const Life& life, int rank, EventKind kind);
 // The rank's last word on its restore.
 const Event* resumed_event(const Life& life, int rank);

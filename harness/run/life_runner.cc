@@ -29,6 +29,7 @@ class LifeRunner {
     places_.control = setup.scratch + "/c" + number;
     places_.rendezvous = setup.scratch + "/r" + number;
     places_.events = setup.folder + "/events";
+    places_.ranks = setup.folder + "/ranks";
     places_.logs = setup.folder + "/logs";
     record_.number = setup.number;
   }
@@ -81,8 +82,8 @@ std::string print_layout(const faults::Layout& layout) {
 }
 
 Result<void> LifeRunner::prepare() {
-  for (const std::string& directory :
-       {places_.mount, places_.rendezvous, places_.events, places_.logs, setup_.backing}) {
+  for (const std::string& directory : {places_.mount, places_.rendezvous, places_.events,
+                                       places_.logs, places_.ranks, setup_.backing}) {
     SAVEGATE_CHECK(make_directories(directory));
   }
   SAVEGATE_CHECK(write_file(setup_.folder + "/plan.toml", print_plan(spec_.plan)));
@@ -121,6 +122,8 @@ Watch LifeRunner::make_watch() {
   Watch watch;
   watch.events_directory = places_.events;
   watch.fired_path = setup_.folder + "/fired.jsonl";
+  watch.world = setup_.scenario.world;
+  if (setup_.subject.launcher != "direct") watch.ranks_directory = places_.ranks;
   watch.within_ns = spec_.expect.within_ns;
   watch.no_progress_ns = setup_.options.no_progress_ns.value_or(spec_.no_progress_ns);
   watch.start_ns = setup_.subject.start_ns;

@@ -257,6 +257,7 @@ Provenance::Provenance(const Scenario& scenario, const Subject& subject, const R
   for (const LifeSpec& life : scenario.lives) plans += faults::print_plan(life.plan) + '\0';
   values_["plan.digest"] = digest_bytes(plans);
   values_["scenario.digest"] = digest_bytes(print_scenario(scenario));
+  values_["launcher"] = subject.launcher;
   values_["processes"] = options.fork_servers != nullptr ? "forked at the program's fork point"
                                                          : "programs started afresh";
   values_["seed"] = std::to_string(scenario.seed);

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "harness/run/fork_server.h"
+#include "harness/run/launcher.h"
 #include "harness/run/python.h"
 
 namespace savegate::harness {
@@ -25,19 +26,14 @@ Result<int> find_free_port() {
   return ntohs(address.sin_port);
 }
 
-std::vector<std::string> environment_of(const LifeSetup& setup, const RankPlaces& places, int rank,
-                                        int port) {
+// What all ranks are told alike.
+std::vector<std::string> common_environment(const LifeSetup& setup, const RankPlaces& places,
+                                            int port) {
   const LifeSpec& life = setup.scenario.lives[static_cast<std::size_t>(setup.number - 1)];
-  const std::string world = std::to_string(setup.scenario.world);
   std::vector<std::string> changes = {
-      "RANK=" + std::to_string(rank),
-      "LOCAL_RANK=" + std::to_string(rank),
-      "WORLD_SIZE=" + world,
-      "LOCAL_WORLD_SIZE=" + world,
       "MASTER_ADDR=127.0.0.1",
       "MASTER_PORT=" + std::to_string(port),
       "SAVEGATE_DIR=" + places.mount,
-      "SAVEGATE_EVENTS=" + events_file(places.events, rank),
       "SAVEGATE_LIFE=" + std::to_string(setup.number),
       "SAVEGATE_UNTIL=" + life.until,
       "SAVEGATE_DEVICE=" + setup.options.device,
@@ -48,6 +44,17 @@ std::vector<std::string> environment_of(const LifeSetup& setup, const RankPlaces
   };
   if (life.wake_probe) changes.push_back("SAVEGATE_WAKE_PROBE=" + neighbour_program(setup));
   for (const auto& [name, value] : life.env) changes.push_back(name + "=" + value);
+  return changes;
+}
+
+std::vector<std::string> environment_of(const LifeSetup& setup, const RankPlaces& places, int rank,
+                                        int port) {
+  const std::string world = std::to_string(setup.scenario.world);
+  std::vector<std::string> changes = common_environment(setup, places, port);
+  changes.insert(
+      changes.end(),
+      {"RANK=" + std::to_string(rank), "LOCAL_RANK=" + std::to_string(rank), "WORLD_SIZE=" + world,
+       "LOCAL_WORLD_SIZE=" + world, "SAVEGATE_EVENTS=" + events_file(places.events, rank)});
   return environment_with(changes);
 }
 
@@ -66,10 +73,12 @@ Result<std::vector<std::string>> under_limits(const std::vector<std::string>& co
   return words;
 }
 
+// `rank` is kLauncher for the launcher of them all.
 Result<WatchedRank> launch(const LifeSetup& setup, const RankPlaces& places,
-                           const std::vector<std::string>& command, int rank, int port) {
-  SAVEGATE_TRY(BoundedLog log,
-               BoundedLog::create(places.logs + "/rank-" + std::to_string(rank) + ".log"));
+                           const std::vector<std::string>& command,
+                           std::vector<std::string> environment, int rank) {
+  const std::string name = rank == kLauncher ? "launcher" : "rank-" + std::to_string(rank);
+  SAVEGATE_TRY(BoundedLog log, BoundedLog::create(places.logs + "/" + name + ".log"));
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail(system_error("pipe", ""));
   UniqueFd output(ends[0]);
@@ -77,7 +86,7 @@ Result<WatchedRank> launch(const LifeSetup& setup, const RankPlaces& places,
   ::fcntl(output.get(), F_SETFL, O_NONBLOCK);
   SpawnRequest request;
   request.command = command;
-  request.environment = environment_of(setup, places, rank, port);
+  request.environment = std::move(environment);
   request.output = rank_end.get();
   const LifeSpec& life = setup.scenario.lives[static_cast<std::size_t>(setup.number - 1)];
   ForkServers* servers = life.limits.any() ? nullptr : setup.options.fork_servers;
@@ -87,6 +96,25 @@ Result<WatchedRank> launch(const LifeSetup& setup, const RankPlaces& places,
                      .process = std::move(process),
                      .output = std::move(output),
                      .log = std::move(log)};
+}
+
+Result<WatchedRank> launch_launcher(const LifeSetup& setup, const RankPlaces& places,
+                                    const std::vector<std::string>& command, int port) {
+  const LauncherSetup launcher{.name = setup.subject.launcher,
+                               .options = setup.subject.launcher_options,
+                               .world = setup.scenario.world,
+                               .port = port,
+                               .python = python_program(setup.options.bin),
+                               .bin = setup.options.bin,
+                               .logs = places.logs};
+  std::vector<std::string> changes = common_environment(setup, places, port);
+  // The runner's own rank, if it has one, is none of theirs.
+  changes.insert(changes.end(), {"RANK=", "SAVEGATE_EVENTS_DIRECTORY=" + places.events,
+                                 "SAVEGATE_RANKS=" + places.ranks});
+  const auto own = launcher_environment(launcher);
+  changes.insert(changes.end(), own.begin(), own.end());
+  return launch(setup, places, launcher_command(launcher, command), environment_with(changes),
+                kLauncher);
 }
 
 }  // namespace
@@ -99,8 +127,13 @@ Result<std::vector<WatchedRank>> launch_ranks(const LifeSetup& setup, const Rank
   SAVEGATE_TRY(const std::vector<std::string> command, under_limits(unlimited, life.limits));
   SAVEGATE_TRY(const int port, find_free_port());
   std::vector<WatchedRank> ranks;
+  if (setup.subject.launcher != "direct") {
+    SAVEGATE_TRY(WatchedRank launcher, launch_launcher(setup, places, command, port));
+    ranks.push_back(std::move(launcher));
+    return ranks;
+  }
   for (int rank = 0; rank < setup.scenario.world; ++rank) {
-    auto launched = launch(setup, places, command, rank, port);
+    auto launched = launch(setup, places, command, environment_of(setup, places, rank, port), rank);
     if (!launched) {
       for (WatchedRank& earlier : ranks) {
         earlier.process.kill_group(SIGKILL);

@@ -15,6 +15,7 @@ struct RankPlaces {
   std::string events;      // directory
   std::string logs;        // directory
   std::string rendezvous;  // directory
+  std::string ranks;       // directory of what savegate-rank writes down
 };
 
 Result<std::vector<WatchedRank>> launch_ranks(const LifeSetup& setup, const RankPlaces& places);

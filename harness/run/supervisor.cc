@@ -11,6 +11,7 @@
 
 #include "harness/run/files.h"
 #include "harness/run/interrupt.h"
+#include "harness/run/launcher.h"
 #include "harness/run/proc.h"
 #include "harness/run/sandbox.h"
 
@@ -40,7 +41,8 @@ std::string milliseconds(std::uint64_t nanoseconds) {
 Supervisor::Supervisor(Watch watch, std::vector<WatchedRank> ranks)
     : watch_(std::move(watch)),
       ranks_(std::move(ranks)),
-      failures_(watch_.events_directory, static_cast<int>(ranks_.size()), watch_.fired_path),
+      failures_(watch_.events_directory, std::max(watch_.world, static_cast<int>(ranks_.size())),
+                watch_.fired_path),
       started_ns_(monotonic_ns()),
       last_progress_ns_(started_ns_),
       next_sample_ns_(started_ns_ + watch_.no_progress_ns / kSamplesPerDeadline),
@@ -223,8 +225,10 @@ void Supervisor::stop_ranks(const std::string& reason) {
     const std::string rule = watch_.expects_held ? failures_.held_by(rank.rank) : "";
     rank.record.ended_by = "runner: " + (rule.empty() ? reason : "held by rule " + rule);
   }
+  stopped_because_ = reason;
   const std::uint64_t killed_ns = monotonic_ns();
   for (const WatchedRank& rank : ranks_) rank.process.kill_group(SIGKILL);
+  kill_launched();
   if (!wait_for_ranks(kKillGrace)) {
     if (watch_.abort_mount) watch_.abort_mount();
     wait_for_ranks(kAbortGrace);
@@ -244,6 +248,13 @@ void Supervisor::stop_ranks(const std::string& reason) {
 }
 
 bool Supervisor::only_held_ranks_remain() const {
+  if (!watch_.ranks_directory.empty()) {
+    const auto ranks = read_ranks(watch_.ranks_directory, watch_.world);
+    return static_cast<int>(ranks.size()) == watch_.world &&
+           std::all_of(ranks.begin(), ranks.end(), [&](const RankProcess& rank) {
+             return rank.ended_ns != 0 || !failures_.held_by(rank.rank).empty();
+           });
+  }
   return std::all_of(ranks_.begin(), ranks_.end(), [&](const WatchedRank& rank) {
     return !rank.running || !failures_.held_by(rank.rank).empty();
   });
@@ -259,6 +270,42 @@ bool Supervisor::wait_for_ranks(std::uint64_t nanoseconds) {
     }
   }
   return running_ == 0;
+}
+
+// A launcher starts its ranks in sessions of their own.
+void Supervisor::kill_launched() const {
+  if (watch_.ranks_directory.empty()) return;
+  for (const RankProcess& rank : read_ranks(watch_.ranks_directory, watch_.world)) {
+    if (rank.ended_ns == 0 && rank.pid > 0) ::kill(static_cast<pid_t>(rank.pid), SIGKILL);
+  }
+}
+
+// The records of the launched ranks, once savegate-rank has written the last of them.
+std::vector<RankProcess> Supervisor::finish_launched() {
+  const auto all_ended = [](const std::vector<RankProcess>& ranks) {
+    return std::all_of(ranks.begin(), ranks.end(),
+                       [](const RankProcess& rank) { return rank.ended_ns != 0; });
+  };
+  const std::uint64_t until = monotonic_ns() + kKillGrace;
+  auto ranks = read_ranks(watch_.ranks_directory, watch_.world);
+  while (!all_ended(ranks) && monotonic_ns() < until) {
+    ::poll(nullptr, 0, 5);
+    ranks = read_ranks(watch_.ranks_directory, watch_.world);
+  }
+  for (RankProcess& rank : ranks) {
+    if (rank.ended_ns == 0) {  // savegate-rank itself was killed, and its program with it
+      rank.ended_ns = monotonic_ns();
+      rank.signal = SIGKILL;
+      rank.ended_by = "launcher";
+    }
+    const std::string rule = watch_.expects_held ? failures_.held_by(rank.rank) : "";
+    if (rank.signal && failures_.killed_by_rule(rank.rank)) {
+      rank.ended_by = "rule";
+    } else if (!stopped_because_.empty() && rank.signal == SIGKILL) {
+      rank.ended_by = "runner: " + (rule.empty() ? stopped_because_ : "held by rule " + rule);
+    }
+  }
+  return ranks;
 }
 
 // What the job left behind: in a session of one of its ranks, or with its environment.
@@ -294,6 +341,8 @@ void Supervisor::report_progress() {
 }
 
 Result<Supervision> Supervisor::finish() {
+  std::vector<RankProcess> launched;
+  if (!watch_.ranks_directory.empty()) launched = finish_launched();
   end_strays();
   read_tails();
   for (WatchedRank& rank : ranks_) {
@@ -304,8 +353,9 @@ Result<Supervision> Supervisor::finish() {
     if (rank.record.ended_by.empty() && rank.record.signal && failures_.killed_by_rule(rank.rank)) {
       rank.record.ended_by = "rule";
     }
-    seen_.ranks.push_back(rank.record);
+    if (rank.rank != kLauncher) seen_.ranks.push_back(rank.record);
   }
+  seen_.ranks.insert(seen_.ranks.end(), launched.begin(), launched.end());
   return std::move(seen_);
 }
 

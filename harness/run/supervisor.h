@@ -27,6 +27,8 @@
 
 namespace savegate::harness {
 
+inline constexpr int kLauncher = -1;  // in place of a rank: the launcher that starts them all
+
 struct RankView {
   int rank = 0;
   bool running = false;
@@ -43,6 +45,9 @@ struct LifeProgress {
 struct Watch {
   std::string events_directory;
   std::string fired_path;
+  int world = 0;
+  std::string
+      ranks_directory;  // of the launched ranks' records; "": the ranks are its own children
   std::uint64_t within_ns = 0;
   std::uint64_t no_progress_ns = 0;
   std::uint64_t start_ns = 0;  // the same until the first progress, where it is more
@@ -94,6 +99,8 @@ class Supervisor {
   std::uint64_t no_progress_ns() const;
   void stop_ranks(const std::string& reason);
   bool only_held_ranks_remain() const;
+  void kill_launched() const;
+  std::vector<RankProcess> finish_launched();
   void note_end(WatchedRank& rank, const ExitStatus& status);
   bool wait_for_ranks(std::uint64_t nanoseconds);
   void end_strays();
@@ -105,6 +112,7 @@ class Supervisor {
   FailureWatch failures_;
   UniqueFd inotify_;
   Supervision seen_;
+  std::string stopped_because_;  // "" while it did not have to
   std::uint64_t started_ns_;
   std::uint64_t last_progress_ns_;
   std::uint64_t next_sample_ns_;

@@ -62,14 +62,15 @@ def publish(path, data):
     temporary = path.with_name(path.name + ".tmp")
     file, done = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), 0
     try:
-        while done < len(data):
-            done += os.write(file, data[done:])
-        os.fsync(file)
+        try:
+            while done < len(data):
+                done += os.write(file, data[done:])
+            os.fsync(file)
+        finally:
+            os.close(file)
     except OSError as error:
         error.filename, error.offset, error.requested = str(temporary), done, len(data) - done
         raise
-    finally:
-        os.close(file)
     os.rename(temporary, path)
     sync(path.parent)
 

@@ -7,6 +7,8 @@ import socket
 import struct
 import time
 
+SILENCE = 10  # seconds after which a peer that says nothing is taken for lost
+
 
 class Ranks:
     def __init__(self):
@@ -15,9 +17,12 @@ class Ranks:
         if self.rank == 0:
             with socket.create_server(address) as server:
                 peers = [server.accept()[0] for _ in range(1, self.world)]
+            for peer in peers:
+                peer.settimeout(SILENCE)
             self.peers = [peer for _, peer in sorted((receive(peer), peer) for peer in peers)]
         else:
             self.root = connect(address)
+            self.root.settimeout(SILENCE)
             send(self.root, self.rank)
 
     def gather(self, word):
