@@ -15,6 +15,7 @@ namespace {
 
 struct Arguments {
   std::uint64_t state_bytes = 8 << 20;
+  std::uint64_t rank_state_bytes = 0;
   double collective_timeout = 5;  // seconds
   int expert_parallel = 1;
   bool asynchronous = false;
@@ -32,6 +33,10 @@ struct Arguments {
 
 void declare(CLI::App& app, Arguments& arguments) {
   app.add_option("--state", arguments.state_bytes, "Bytes of state of all ranks, such as 8MiB")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  app.add_option("--rank-state", arguments.rank_state_bytes,
+                 "Bytes of state of each rank, in place of --state")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
   app.add_option(
@@ -73,6 +78,10 @@ void declare(CLI::App& app, Arguments& arguments) {
 Options options_of(const Arguments& arguments) {
   Options options;
   options.state_bytes = arguments.state_bytes;
+  if (arguments.rank_state_bytes > 0) {
+    const auto world = static_cast<std::uint64_t>(worker::read_environment().world);
+    options.state_bytes = arguments.rank_state_bytes * world;
+  }
   options.collective_timeout =
       std::chrono::milliseconds(static_cast<std::int64_t>(arguments.collective_timeout * 1000));
   options.expert_parallel = arguments.expert_parallel;
@@ -80,7 +89,7 @@ Options options_of(const Arguments& arguments) {
   options.most_in_flight = arguments.most_in_flight;
   options.through_copy = arguments.through_copy;
   options.step_bytes = arguments.step_bytes;
-  const std::string recipe = arguments.recipe + ", " + std::to_string(arguments.state_bytes);
+  const std::string recipe = arguments.recipe + ", " + std::to_string(options.state_bytes);
   options.contract = {.code = gpu::digest_of(arguments.code).hex(),
                       .data = gpu::digest_of(arguments.data).hex(),
                       .recipe = gpu::digest_of(recipe).hex(),
