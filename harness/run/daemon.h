@@ -44,7 +44,7 @@ class Daemon {
 
   Result<DaemonStatistics> statistics();
   Result<std::uint64_t> release(const std::string& rule);  // how many operations it held
-  Result<void> flush();                           // trace and fired records are on file
+  Result<void> flush();                                    // trace and fired records are on file
   // Flushes, ends it and confirms that nothing is mounted any more. An error also where it had
   // died.
   Result<void> stop();
