@@ -71,6 +71,11 @@ Point make_point(const Generator& generator, const TraceRecord& record, std::uin
   point.rule.match.ranks = {record.caller.rank};
   point.rule.match.phase = generator.phase;
   point.rule.match.nth = nth;
+  // An error of reads and writes lasts: where the kernel cuts a call into several operations and a
+  // later one fails, the caller sees a short call and rightly asks again for the rest.
+  const bool lasts = std::holds_alternative<faults::ErrnoAction>(generator.action) &&
+                     faults::op_class(record.op) == OpClass::kData;
+  if (lasts) point.rule.match.every = 1;
   point.rule.action = generator.action;
   point.text =
       "rank " + std::to_string(record.caller.rank) + " " + std::string(faults::op_name(record.op));

@@ -97,6 +97,19 @@ TEST_F(SweepTest, EveryWriteLeavesOutOtherOperations) {
                                     "rank 0 write step_2/shard-0 nth 2"));
 }
 
+// Else a caller that asks again for the rest of a short write would rightly succeed.
+TEST_F(SweepTest, AnErrorOfAWriteLastsAndThatOfAnotherOperationDoesNot) {
+  scenario_.generator->action = faults::ErrnoAction{};
+  const auto sweep = make_sweep(scenario_, trace_);
+  ASSERT_TRUE(sweep);
+  for (const Scenario& scenario : sweep->scenarios) {
+    const faults::Match& match = scenario.lives.at(0).plan.rules.at(0).match;
+    const bool writes = match.ops == faults::op_bit(Op::kWrite);
+    EXPECT_EQ(match.every, writes ? std::optional<std::uint64_t>(1) : std::nullopt)
+        << scenario.point;
+  }
+}
+
 TEST_F(SweepTest, EveryPhaseTakesTheMarks) {
   scenario_.generator->at = "every phase";
   ASSERT_EQ(points().size(), 1U);
