@@ -38,6 +38,7 @@ class DeviceMemoryTest : public testing::Test {
   std::vector<std::string> digests(const State& state) {
     std::vector<std::string> all;
     const auto items = digest_items(*backend_, state, job_.contract).value();
+    all.reserve(items.size());
     for (const worker::Item& item : items) {
       all.push_back(item.name + " " + item.digest);
     }
