@@ -26,8 +26,7 @@ struct LoopWords {
   double failure_probability = 0.1;
   std::vector<std::string> vary;  // "writers=1,8": the first is the baseline's
 };
-int loop_command(const std::vector<std::string>& names, const LoopWords& words,
-                 const Options& options);
+int loop_command(const std::string& scenario, const LoopWords& words, const Options& options);
 int judge_command(const std::string& run_directory);
 int list_command(const std::string& what);
 struct MountWords {

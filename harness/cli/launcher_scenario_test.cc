@@ -128,5 +128,13 @@ TEST_F(LauncherTest, WhereTheOptionsOfALauncherEndIsNotGuessed) {
   EXPECT_THAT(ran.output, HasSubstr("--launcher mpirun"));
 }
 
+// Without its record a rank's end would be unknown.
+TEST_F(LauncherTest, ARankWhoseRecordCannotBeWrittenIsNotStarted) {
+  const Ran ran = savegate_.shell("RANK=0 SAVEGATE_RANKS=" + savegate_.folder() + "/missing " +
+                                  savegate_.bin() + "/savegate-rank -- echo started");
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_THAT(ran.output, testing::Not(HasSubstr("started")));
+}
+
 }  // namespace
 }  // namespace savegate::cli

@@ -1,7 +1,8 @@
-// `savegate loop`: scenarios repeated until one fails, or with one factor changed at a time (C11,
+// `savegate loop`: a scenario repeated until it fails, or with one factor changed at a time (C11,
 // H3).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
@@ -27,7 +28,7 @@ using reports::Tally;
 constexpr std::string_view kEnvironment = "env.";
 
 struct Plan {
-  std::vector<Scenario> scenarios;
+  Scenario scenario;
   Subject subject;
   std::vector<Arm> arms;
   std::uint64_t rounds = 0;
@@ -35,13 +36,12 @@ struct Plan {
   std::vector<Trial> trials;
 };
 
-std::string command_line(const std::vector<std::string>& names, const LoopWords& words,
+std::string command_line(const std::string& name, const LoopWords& words, std::uint64_t rounds,
                          const Options& options) {
-  std::string line = fmt::format("savegate loop {}", fmt::join(names, " "));
-  if (words.rounds) line += fmt::format(" --rounds {}", *words.rounds);
+  std::string line =
+      fmt::format("savegate loop {} --rounds {} --confidence {}", name, rounds, words.confidence);
   for (const std::string& factor : words.vary) line += " --vary " + factor;
-  if (options.command.empty()) return line + " --subject " + options.subject;
-  return line + fmt::format(" -- {}", fmt::join(options.command, " "));
+  return line + option_words(options);
 }
 
 // `env.NAME` besides: a variable of the ranks' environment.
@@ -90,9 +90,8 @@ Result<std::vector<Factor>> read_factors(const std::vector<std::string>& texts,
 }
 
 // Of one trial; the baseline's values of all factors but the arm's own.
-Result<Job> job_of(const Plan& plan, const std::vector<Factor>& factors, const Scenario& scenario,
-                   const Trial& trial) {
-  Job job{scenario, plan.subject};
+Result<Job> job_of(const Plan& plan, const std::vector<Factor>& factors, const Trial& trial) {
+  Job job{plan.scenario, plan.subject};
   const Arm& arm = plan.arms[trial.arm];
   for (const Factor& factor : factors) SAVEGATE_CHECK(set(job, factor.name, factor.values.front()));
   if (!arm.factor.empty()) SAVEGATE_CHECK(set(job, arm.factor, arm.value));
@@ -153,7 +152,7 @@ class Loop {
     const bool passed = result.outcome == Outcome::kPass;
     if (!passed) session_.progress().print(reports::render_scenario(result, false));
     if (result.outcome == Outcome::kPass || result.outcome == Outcome::kFail) {
-      const Trial& trial = plan_.trials[i / plan_.scenarios.size()];
+      const Trial& trial = plan_.trials[i];
       ++tallies_[trial.arm].rounds;
       if (!passed) {
         ++tallies_[trial.arm].failures;
@@ -173,49 +172,48 @@ class Loop {
   std::optional<std::uint64_t> failed_round_;  // that ended it, from 1
 };
 
-Result<void> can_be_repeated(const Plan& plan, const Options& options) {
-  for (const Scenario& scenario : plan.scenarios) {
-    const std::string name = scenario.suite + "/" + scenario.name;
-    if (scenario.generator)
-      return fail(
-          invalid(fmt::format("{} is a sweep: repeat one of its points, by the scenario.json in "
-                              "its folder of the store",
-                              name)));
-    if (const std::string reason = harness::inapplicable(scenario, plan.subject, options.device);
-        !reason.empty())
-      return fail(invalid(fmt::format("{}: {}", name, reason)));
-  }
-  return {};
+// One alone: what is counted is how often it fails.
+Result<Scenario> chosen_scenario(const Catalog& catalog, const std::string& name,
+                                 const Subject& subject, const Options& options) {
+  SAVEGATE_TRY(std::vector<Scenario> scenarios, select_scenarios(catalog, {name}, options));
+  if (scenarios.size() != 1)
+    return fail(invalid(fmt::format("{} holds {} scenarios: name one of them, as {}/NAME", name,
+                                    scenarios.size(), name)));
+  Scenario scenario = std::move(scenarios.front());
+  if (scenario.generator)
+    return fail(invalid(fmt::format(
+        "{} is a sweep: repeat one of its points, by the scenario.json in its folder of the store",
+        name)));
+  if (const std::string reason = harness::inapplicable(scenario, subject, options.device);
+      !reason.empty())
+    return fail(invalid(fmt::format("{}: {}", name, reason)));
+  return scenario;
 }
 
-Result<int> loop(const std::vector<std::string>& names, const LoopWords& words,
-                 const Options& options) {
+Result<int> loop(const std::string& name, const LoopWords& words, const Options& options) {
   SAVEGATE_TRY(Catalog catalog, find_catalog());
   Plan plan;
   SAVEGATE_TRY(plan.subject, catalog.subject(options));
-  SAVEGATE_TRY(plan.scenarios, select_scenarios(catalog, names, options));
-  SAVEGATE_CHECK(can_be_repeated(plan, options));
+  SAVEGATE_TRY(plan.scenario, chosen_scenario(catalog, name, plan.subject, options));
   SAVEGATE_TRY(const std::vector<Factor> factors, read_factors(words.vary, plan.subject));
   plan.arms = arms_of(factors);
   plan.confidence = words.confidence;
   plan.rounds = words.rounds.value_or(
       reports::rounds_to_exclude(words.failure_probability, words.confidence));
-  plan.trials = schedule(plan.arms.size(), plan.rounds, plan.scenarios.front().seed);
+  plan.trials = schedule(plan.arms.size(), plan.rounds, plan.scenario.seed);
 
   std::vector<Job> jobs;
   std::vector<Scenario> all;
   for (const Trial& trial : plan.trials) {
-    for (const Scenario& scenario : plan.scenarios) {
-      SAVEGATE_TRY(Job job, job_of(plan, factors, scenario, trial));
-      all.push_back(job.scenario);
-      jobs.push_back(std::move(job));
-    }
+    SAVEGATE_TRY(Job job, job_of(plan, factors, trial));
+    all.push_back(job.scenario);
+    jobs.push_back(std::move(job));
   }
   SAVEGATE_CHECK(check_fits(catalog, plan.subject, all, options));
   return harness::run_in_sandbox([&]() -> int {
     const auto inside = [&]() -> Result<int> {
-      SAVEGATE_TRY(auto session,
-                   Session::begin(catalog, options, "loop", command_line(names, words, options)));
+      SAVEGATE_TRY(auto session, Session::begin(catalog, options, "loop",
+                                                command_line(name, words, plan.rounds, options)));
       Loop looped(*session, plan, std::move(jobs));
       Result<void> ran = looped.run();
       SAVEGATE_CHECK(session->directory().write("loop.json", looped.json()));
@@ -231,9 +229,8 @@ Result<int> loop(const std::vector<std::string>& names, const LoopWords& words,
 
 }  // namespace
 
-int loop_command(const std::vector<std::string>& names, const LoopWords& words,
-                 const Options& options) {
-  Result<int> code = loop(names, words, options);
+int loop_command(const std::string& name, const LoopWords& words, const Options& options) {
+  Result<int> code = loop(name, words, options);
   return code ? *code : report_error(code.error());
 }
 

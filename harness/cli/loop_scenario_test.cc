@@ -40,6 +40,7 @@ TEST_F(LoopTest, TheFirstFailureEndsItAndItsSceneIsKept) {
   EXPECT_THAT(ran.output, HasSubstr(" failed; "));
   EXPECT_THAT(ran.output, HasSubstr("/scenario.json"));
   EXPECT_THAT(latest("loop.json"), HasSubstr(R"("failures": 1)"));
+  EXPECT_THAT(latest("result.json"), HasSubstr("--rounds 29 --confidence 0.95"));
 }
 
 TEST_F(LoopTest, CleanRoundsSayWhatTheyExclude) {
@@ -66,8 +67,14 @@ TEST_F(LoopTest, AnUnknownFactorIsNamedWithTheNearestOne) {
   EXPECT_THAT(ran.output, HasSubstr("did you mean `world`?"));
 }
 
+TEST_F(LoopTest, ASuiteIsRefusedForItsScenariosFailEachInItsOwnWay) {
+  const Ran ran = savegate_.run("loop smoke");
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_THAT(ran.output, HasSubstr("name one of them"));
+}
+
 TEST_F(LoopTest, ASweepIsRefused) {
-  const Ran ran = savegate_.run("loop kill-sweep");
+  const Ran ran = savegate_.run("loop kill-sweep/one-rank");
   EXPECT_EQ(ran.status, 2);
   EXPECT_THAT(ran.output, HasSubstr("is a sweep"));
   EXPECT_THAT(ran.output, Not(HasSubstr("store:")));

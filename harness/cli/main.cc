@@ -60,11 +60,12 @@ int main_checked(int argc, char** argv) {
 
   LoopWords looping;
   CLI::App* loop = app.add_subcommand(
-      "loop", "repeat scenarios until the first failure, or with one factor changed at a time");
-  loop->add_option("names", names, "scenarios or suites, or a stored scenario.json")->required();
-  CLI::Option* rounds =
-      loop->add_option("--rounds", looping.rounds, "how often; default: see below")
-          ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000}));
+      "loop", "repeat a scenario until it fails, or with one factor changed at a time");
+  std::string repeated;
+  loop->add_option("scenario", repeated, "a scenario, or a stored scenario.json")->required();
+  CLI::Option* rounds = loop->add_option("--rounds", looping.rounds,
+                                         "how often; default: as --failure-probability says")
+                            ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000}));
   loop->add_option("--confidence", looping.confidence, "of what is concluded")
       ->check(CLI::Range(0.5, 0.999999))
       ->capture_default_str();
@@ -84,7 +85,7 @@ int main_checked(int argc, char** argv) {
       "Examples:\n"
       "  savegate loop smoke/clean --failure-probability 0.01\n"
       "  savegate loop smoke/clean --rounds 40 --vary backing=/local,/nfs --vary state=8MiB,1GiB");
-  loop->callback([&] { chosen = [&] { return loop_command(names, looping, options); }; });
+  loop->callback([&] { chosen = [&] { return loop_command(repeated, looping, options); }; });
 
   std::string directory;
   CLI::App* judge =

@@ -48,6 +48,18 @@ void add_options(CLI::App& command, Options& options) {
       ->check(CLI::Range(1, 64));
 }
 
+std::string option_words(const Options& options) {
+  std::string line;
+  if (options.world) line += fmt::format(" --world {}", *options.world);
+  if (!options.launcher.empty()) line += " --launcher " + options.launcher;
+  if (options.seed) line += fmt::format(" --seed {}", *options.seed);
+  if (options.device != "cpu") line += " --device " + options.device;
+  if (!options.backing.empty()) line += " --backing " + options.backing;
+  if (!options.timeout.empty()) line += " --timeout " + options.timeout;
+  if (options.command.empty()) return line + " --subject " + options.subject;
+  return line + fmt::format(" -- {}", fmt::join(options.command, " "));
+}
+
 int jobs_of(const Options& options) {
   if (options.jobs) return *options.jobs;
   if (options.device == "cuda") return 1;

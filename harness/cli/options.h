@@ -41,6 +41,9 @@ struct Options {
   std::optional<int> jobs;      // default: one a core, at most 4; one on a GPU
 };
 
+// As on a command line, after what it runs: " --world 4 --subject reference", or " -- COMMAND…".
+std::string option_words(const Options& options);
+
 int jobs_of(const Options& options);
 
 // Adds the options above to a subcommand.

@@ -8,18 +8,6 @@
 namespace savegate::cli {
 namespace {
 
-std::string command_line(const std::vector<std::string>& names, const Options& options) {
-  std::string line = fmt::format("savegate run {}", fmt::join(names, " "));
-  if (options.world) line += fmt::format(" --world {}", *options.world);
-  if (!options.launcher.empty()) line += " --launcher " + options.launcher;
-  if (options.seed) line += fmt::format(" --seed {}", *options.seed);
-  if (options.device != "cpu") line += " --device " + options.device;
-  if (!options.backing.empty()) line += " --backing " + options.backing;
-  if (!options.timeout.empty()) line += " --timeout " + options.timeout;
-  if (options.command.empty()) return line + " --subject " + options.subject;
-  return line + fmt::format(" -- {}", fmt::join(options.command, " "));
-}
-
 // "smoke", "smoke-and-2-more": part of a folder's name in the store.
 std::string run_name(const std::vector<harness::Scenario>& scenarios) {
   std::vector<std::string> suites;
@@ -37,8 +25,10 @@ Result<int> run(const std::vector<std::string>& names, const Options& options) {
   SAVEGATE_CHECK(check_fits(catalog, subject, scenarios, options));
   return harness::run_in_sandbox([&]() -> int {
     const auto inside = [&]() -> Result<int> {
-      SAVEGATE_TRY(auto session, Session::begin(catalog, options, run_name(scenarios),
-                                                command_line(names, options)));
+      SAVEGATE_TRY(auto session,
+                   Session::begin(catalog, options, run_name(scenarios),
+                                  fmt::format("savegate run {}{}", fmt::join(names, " "),
+                                              option_words(options))));
       Result<void> ran = session->run(scenarios, subject);
       SAVEGATE_TRY(int code, session->finish());
       if (!ran) return fail(ran.error());  // what was done before it is in the store all the same

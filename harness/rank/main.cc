@@ -118,10 +118,18 @@ int run(char** command) {
   }
   const int file = ::open((std::string(folder) + "/rank-" + rank).c_str(),
                           O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (file < 0) {
+    std::perror("savegate-rank: cannot open the record");
+    return kUsage;
+  }
   for (const int signal : kForwarded) ::signal(signal, forward);
   const pid_t parent = ::getpid();
   const std::uint64_t started_ns = monotonic_ns();
   const pid_t child = ::fork();
+  if (child < 0) {
+    std::perror("savegate-rank: fork");
+    return kUsage;
+  }
   if (child == 0) {
     for (const int signal : kForwarded) ::signal(signal, SIG_DFL);
     become(command, rank, parent);
