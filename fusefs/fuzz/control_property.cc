@@ -38,7 +38,7 @@ std::string broken_by_answer(const std::string& line, const std::string& answer)
 
 }  // namespace
 
-ControlProperty::ControlProperty() {
+ControlProperty::ControlProperty(std::function<void()> between) : between_(std::move(between)) {
   folder_ = std::filesystem::temp_directory_path().string() + "/control-fuzz-XXXXXX";
   if (::mkdtemp(folder_.data()) == nullptr) std::abort();
   renew();
@@ -59,6 +59,7 @@ void ControlProperty::renew() {
   if (peer_ > 0) {
     ::kill(peer_, SIGKILL);
     ::waitpid(peer_, nullptr, 0);
+    between_();
   }
   peer_ = ::fork();
   if (peer_ == 0) {

@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -17,7 +18,9 @@ namespace savegate::fusefs {
 // A file system that nothing is mounted from, and a process that plays its ranks.
 class ControlProperty {
  public:
-  ControlProperty();
+  // The file system is made anew every few hundred inputs; between two, when none of its threads
+  // runs, this is called.
+  explicit ControlProperty(std::function<void()> between = [] {});
   ~ControlProperty();
   ControlProperty(const ControlProperty&) = delete;
   ControlProperty& operator=(const ControlProperty&) = delete;
@@ -29,6 +32,7 @@ class ControlProperty {
   std::string broken_by_line(const std::string& line);
   void renew();
 
+  std::function<void()> between_;
   std::string folder_;
   pid_t peer_ = -1;
   int inputs_ = 0;
