@@ -46,6 +46,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   # A false alarm on "literal" + std::string (GCC bug 105651).
   target_compile_options(savegate_flags INTERFACE -Wno-restrict)
 endif()
+if(CMAKE_UNITY_BUILD)
+  # Of sources that are compiled together, these tell what is not so where each is by itself.
+  target_compile_options(savegate_flags INTERFACE -Wno-shadow $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+endif()
 target_compile_definitions(savegate_flags INTERFACE _GNU_SOURCE _FILE_OFFSET_BITS=64)
 if(SAVEGATE_SANITIZE)
   target_compile_options(savegate_flags INTERFACE -fsanitize=${SAVEGATE_SANITIZE}
