@@ -37,6 +37,7 @@ find_package(GTest REQUIRED)
 find_package(benchmark REQUIRED)
 find_package(Boost REQUIRED COMPONENTS fiber context)
 pkg_check_modules(fuse3 REQUIRED IMPORTED_TARGET fuse3>=3.14)
+pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 
 add_library(savegate_flags INTERFACE)

@@ -173,6 +173,19 @@ std::string TomlReader::string(std::string_view key, std::string_view otherwise)
   return std::string(otherwise);
 }
 
+std::string TomlReader::required_date(std::string_view key) {
+  const toml::node* found = node_->ask(key);
+  if (found == nullptr) {
+    error_missing(fmt::format("missing key `{}` {}", key, node_->place()));
+    return "";
+  }
+  if (const auto* date = found->as_date())
+    return fmt::format("{:04}-{:02}-{:02}", date->get().year, date->get().month, date->get().day);
+  error_at(key, fmt::format("`{}` {} must be a date such as 2026-12-31, without quotes", key,
+                            node_->place()));
+  return "";
+}
+
 std::string TomlReader::word(std::string_view key, const std::vector<std::string>& valid,
                              std::string_view otherwise) {
   std::string found = string(key, otherwise);

@@ -32,6 +32,7 @@ class TomlReader {
   bool is_boolean(std::string_view key) const;
   std::string required_string(std::string_view key);
   std::string string(std::string_view key, std::string_view otherwise = "");
+  std::string required_date(std::string_view key);  // a local date, as "2026-12-31"
   // One of `valid`; anything else is an error that names the nearest.
   std::string word(std::string_view key, const std::vector<std::string>& valid,
                    std::string_view otherwise);

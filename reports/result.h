@@ -19,6 +19,8 @@ inline constexpr int kResultSchema = 1;
 
 enum class Outcome : std::uint8_t { kPass, kFail, kInvalid, kSkip };
 std::string_view outcome_name(Outcome outcome);  // "PASS"
+std::optional<Outcome> outcome_from_name(std::string_view name);
+bool did_not_pass(Outcome outcome);  // FAIL or INVALID
 
 // What one oracle says of one scenario.
 struct Verdict {
@@ -48,6 +50,24 @@ struct LifeSummary {
   Measurement files;
 };
 
+// An agreement that a failure is known and does not fail the run until a date (quarantine.h).
+struct Quarantine {
+  std::string until;  // "2026-12-31", the last day
+  std::string reason;
+  std::string issue;  // a link, or ""
+  bool expired = false;
+};
+
+enum class Failure : std::uint8_t { kNone, kNew, kKnown };
+
+// What earlier runs of the store, and the quarantine, say of a result.
+struct Standing {
+  Failure failure = Failure::kNone;  // did not pass; kKnown: nor the last time, for the same reason
+  std::string since;   // of a known one: the run in which it failed first, without a pass since
+  bool flaky = false;  // passed and failed while bound to the same
+  std::optional<Quarantine> quarantine;  // of what did not pass
+};
+
 struct ScenarioResult {
   std::string suite;
   std::string scenario;
@@ -63,6 +83,8 @@ struct ScenarioResult {
   std::string directory;  // in the store, relative to the run
   std::string repeat;     // the command that repeats it
   Measurement seconds;
+  std::string bound_to;  // digest of the code, the command and the scenario; "": not obtained
+  std::optional<Standing> standing;  // absent where nobody asked for the history
 };
 
 struct Coverage {  // of a sweep
@@ -74,6 +96,8 @@ struct Coverage {  // of a sweep
 struct RunRecord {
   std::string id;  // "<time>-<suite>"
   std::string command;
+  std::string subject;  // "" where there were several
+  std::string device;
   std::map<std::string, std::string> provenance;  // H4; "not obtained" where so
   std::vector<ScenarioResult> scenarios;
   std::vector<Coverage> coverage;
@@ -82,8 +106,17 @@ struct RunRecord {
 };
 
 Outcome overall(const std::vector<Verdict>& verdicts);
-Outcome overall(const RunRecord& run);
-int exit_code(const RunRecord& run);  // 0, 1 (a FAIL), 4 (no FAIL, but INVALID or nothing ran)
+Outcome overall(const RunRecord& run);  // of what is not quarantined
+int exit_code(const RunRecord& run);    // 0, 1 (a FAIL), 4 (no FAIL, but INVALID or nothing ran)
+
+bool is_quarantined(const ScenarioResult& result);     // and its date has not passed
+std::string full_name(const ScenarioResult& result);   // "kill-sweep/one-rank-0007"
+std::string group_name(const ScenarioResult& result);  // of a sweep's point: the sweep's
+// The same in every run, although a sweep numbers its points anew.
+std::string lasting_name(const ScenarioResult& result);
+// "new", "known since RUN, flaky", "quarantined until 2026-12-31: REASON"; "" where there is
+// nothing to say.
+std::string standing_words(const ScenarioResult& result);
 
 std::string print_json(const ScenarioResult& result);
 std::string print_json(const RunRecord& run);

@@ -43,6 +43,25 @@ Json to_json(const LifeSummary& life) {
           {"files", to_json(life.files)}};
 }
 
+Json to_json(const Quarantine& quarantine) {
+  return {{"until", quarantine.until},
+          {"reason", quarantine.reason},
+          {"issue", quarantine.issue},
+          {"expired", quarantine.expired}};
+}
+
+constexpr std::string_view failure_name(Failure failure) {
+  return failure == Failure::kNew ? "new" : failure == Failure::kKnown ? "known" : "none";
+}
+
+Json to_json(const Standing& standing) {
+  Json json = {{"failure", failure_name(standing.failure)},
+               {"since", standing.since},
+               {"flaky", standing.flaky}};
+  if (standing.quarantine) json["quarantine"] = to_json(*standing.quarantine);
+  return json;
+}
+
 Json to_json(const ScenarioResult& result);
 
 Json to_json(const Coverage& coverage) {
@@ -57,20 +76,23 @@ Json list_to_json(const std::vector<T>& values) {
 }
 
 Json to_json(const ScenarioResult& result) {
-  return {{"suite", result.suite},
-          {"scenario", result.scenario},
-          {"point", result.point},
-          {"summary", result.summary},
-          {"outcome", outcome_name(result.outcome)},
-          {"requirements", result.requirements},
-          {"verdicts", list_to_json(result.verdicts)},
-          {"fired", list_to_json(result.fired)},
-          {"lives", list_to_json(result.lives)},
-          {"seed", result.seed},
-          {"world", result.world},
-          {"directory", result.directory},
-          {"repeat", result.repeat},
-          {"seconds", to_json(result.seconds)}};
+  Json json = {{"suite", result.suite},
+               {"scenario", result.scenario},
+               {"point", result.point},
+               {"summary", result.summary},
+               {"outcome", outcome_name(result.outcome)},
+               {"requirements", result.requirements},
+               {"verdicts", list_to_json(result.verdicts)},
+               {"fired", list_to_json(result.fired)},
+               {"lives", list_to_json(result.lives)},
+               {"seed", result.seed},
+               {"world", result.world},
+               {"directory", result.directory},
+               {"repeat", result.repeat},
+               {"seconds", to_json(result.seconds)},
+               {"bound_to", result.bound_to}};
+  if (result.standing) json["standing"] = to_json(*result.standing);
+  return json;
 }
 
 std::string print(const Json& body) {
@@ -90,13 +112,9 @@ Measurement measurement(JsonFields& fields, std::string_view key) {
 }
 
 Outcome outcome(JsonFields& fields) {
-  const std::string name = fields.string("outcome", Need::kRequired);
-  for (const Outcome candidate :
-       {Outcome::kPass, Outcome::kFail, Outcome::kInvalid, Outcome::kSkip}) {
-    if (name == outcome_name(candidate)) return candidate;
-  }
-  fields.wrong("outcome", "outcome");
-  return Outcome::kInvalid;
+  const auto read = outcome_from_name(fields.string("outcome", Need::kRequired));
+  if (!read) fields.wrong("outcome", "outcome");
+  return read.value_or(Outcome::kInvalid);
 }
 
 std::vector<std::string> strings(JsonFields& fields, std::string_view key) {
@@ -173,6 +191,33 @@ Result<Coverage> read_coverage(const Input& json) {
   return coverage;
 }
 
+Result<Quarantine> read_quarantine(const Input& json) {
+  JsonFields fields(json, "quarantine");
+  Quarantine quarantine;
+  quarantine.until = fields.string("until", Need::kRequired);
+  quarantine.reason = fields.string("reason", Need::kRequired);
+  quarantine.issue = fields.string("issue", Need::kRequired);
+  quarantine.expired = fields.boolean("expired", Need::kRequired).value_or(false);
+  SAVEGATE_CHECK(fields.finish());
+  return quarantine;
+}
+
+Result<Standing> read_standing(const Input& json) {
+  JsonFields fields(json, "standing");
+  Standing standing;
+  const std::string failure = fields.string("failure", Need::kRequired);
+  for (const Failure candidate : {Failure::kNew, Failure::kKnown})
+    if (failure == failure_name(candidate)) standing.failure = candidate;
+  if (failure != failure_name(standing.failure)) fields.wrong("failure", "word of the schema");
+  standing.since = fields.string("since", Need::kRequired);
+  standing.flaky = fields.boolean("flaky", Need::kRequired).value_or(false);
+  if (const Input* quarantine = fields.find("quarantine", Need::kOptional)) {
+    SAVEGATE_TRY(standing.quarantine, read_quarantine(*quarantine));
+  }
+  SAVEGATE_CHECK(fields.finish());
+  return standing;
+}
+
 Result<ScenarioResult> read_scenario(const Input& json) {
   JsonFields fields(json, "scenario result");
   ScenarioResult result;
@@ -190,6 +235,10 @@ Result<ScenarioResult> read_scenario(const Input& json) {
   result.directory = fields.string("directory", Need::kRequired);
   result.repeat = fields.string("repeat", Need::kRequired);
   result.seconds = measurement(fields, "seconds");
+  result.bound_to = fields.string("bound_to", Need::kOptional);
+  if (const Input* standing = fields.find("standing", Need::kOptional)) {
+    SAVEGATE_TRY(result.standing, read_standing(*standing));
+  }
   SAVEGATE_CHECK(fields.finish());
   return result;
 }
@@ -213,6 +262,8 @@ std::string print_json(const ScenarioResult& result) { return print(to_json(resu
 std::string print_json(const RunRecord& run) {
   return print({{"id", run.id},
                 {"command", run.command},
+                {"subject", run.subject},
+                {"device", run.device},
                 {"outcome", outcome_name(overall(run))},
                 {"provenance", run.provenance},
                 {"scenarios", list_to_json(run.scenarios)},
@@ -232,6 +283,8 @@ Result<RunRecord> run_record_from_json(std::string_view json) {
   RunRecord run;
   run.id = fields.string("id", Need::kRequired);
   run.command = fields.string("command", Need::kRequired);
+  run.subject = fields.string("subject", Need::kOptional);
+  run.device = fields.string("device", Need::kOptional);
   for (const auto& [name, value] : fields.object("provenance", Need::kRequired).items()) {
     if (!value.is_string()) {
       fields.wrong("provenance", "map of strings");

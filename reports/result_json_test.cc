@@ -53,6 +53,22 @@ TEST(ResultJsonTest, ARunRecordSurvivesPrintingAndParsing) {
   EXPECT_EQ(print_json(*read), text);
 }
 
+TEST(ResultJsonTest, AStandingFitsTheSchemaAndSurvives) {
+  ScenarioResult result = example_scenario("one", Outcome::kFail);
+  result.bound_to = "0123";
+  result.standing =
+      Standing{.failure = Failure::kKnown,
+               .since = "an earlier run",
+               .flaky = true,
+               .quarantine = Quarantine{
+                   .until = "2026-12-31", .reason = "why", .issue = "https://x", .expired = true}};
+  const std::string text = print_json(result);
+  EXPECT_EQ(documented().misfit(Json::parse(text)), "");
+  const auto read = scenario_result_from_json(text);
+  ASSERT_TRUE(read) << read.error().to_string();
+  EXPECT_EQ(print_json(*read), text);
+}
+
 TEST(ResultJsonTest, AScenarioResultSurvivesPrintingAndParsing) {
   const std::string text = print_json(example_scenario("one", Outcome::kFail));
   const auto read = scenario_result_from_json(text);

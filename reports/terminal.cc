@@ -34,20 +34,6 @@ std::string word(Outcome outcome, bool colour) {
   return padded;
 }
 
-std::string full_name(const ScenarioResult& result) {
-  return result.suite.empty() ? result.scenario : result.suite + "/" + result.scenario;
-}
-
-// The points of a sweep are numbered: every-write-0001 is one of every-write.
-std::string sweep_name(const ScenarioResult& result) {
-  std::string name = full_name(result);
-  const std::size_t number = name.find_last_not_of("0123456789");
-  if (number != std::string::npos && number + 1 < name.size() && name[number] == '-') {
-    name.resize(number);
-  }
-  return name;
-}
-
 std::uint64_t hits(const ScenarioResult& result) {
   std::uint64_t sum = 0;
   for (const FiredCount& fired : result.fired) sum += fired.hits;
@@ -82,11 +68,7 @@ std::string render_sweep(const Sweep& sweep, bool colour) {
       sweep.coverage != nullptr
           ? fmt::format("{}/{} points", sweep.coverage->tried, sweep.coverage->known)
           : fmt::format("{} points tried, number known not obtained", sweep.points.size());
-  return line(worst, sweep_name(*sweep.points.front()) + "  " + tried, seconds, fired, colour);
-}
-
-bool needs_paragraph(const ScenarioResult& result) {
-  return result.outcome == Outcome::kFail || result.outcome == Outcome::kInvalid;
+  return line(worst, group_name(*sweep.points.front()) + "  " + tried, seconds, fired, colour);
 }
 
 std::string render_verdict(const Verdict& verdict, const TerminalOptions& options) {
@@ -110,7 +92,7 @@ std::vector<Sweep> in_order(const RunRecord& run) {
   std::vector<Sweep> sweeps;
   std::map<std::string, std::size_t> by_name;
   for (const ScenarioResult& result : run.scenarios) {
-    const std::string name = sweep_name(result);
+    const std::string name = group_name(result);
     const auto known = by_name.find(name);
     if (!result.point.empty() && known != by_name.end()) {
       sweeps[known->second].points.push_back(&result);
@@ -132,13 +114,45 @@ std::vector<Sweep> in_order(const RunRecord& run) {
 
 std::string counts(const RunRecord& run) {
   std::map<Outcome, std::size_t> by_outcome;
-  for (const ScenarioResult& result : run.scenarios) ++by_outcome[result.outcome];
+  std::size_t quarantined = 0;
+  std::size_t new_ones = 0;
+  std::size_t flaky = 0;
+  for (const ScenarioResult& result : run.scenarios) {
+    const bool excused = is_quarantined(result);
+    ++(excused ? quarantined : by_outcome[result.outcome]);
+    if (!result.standing) continue;
+    flaky += result.standing->flaky ? 1 : 0;
+    new_ones += !excused && result.standing->failure == Failure::kNew ? 1 : 0;
+  }
   std::string out =
       fmt::format("{} run: {} passed", run.scenarios.size(), by_outcome[Outcome::kPass]);
   out += fmt::format(", {} failed, {} invalid", by_outcome[Outcome::kFail],
                      by_outcome[Outcome::kInvalid]);
   if (by_outcome[Outcome::kSkip] > 0)
     out += fmt::format(", {} skipped", by_outcome[Outcome::kSkip]);
+  if (quarantined > 0) out += fmt::format(", {} in quarantine", quarantined);
+  if (new_ones > 0) out += fmt::format("; {} new", new_ones);
+  if (flaky > 0) out += fmt::format("; {} flaky", flaky);
+  return out;
+}
+
+// What did not pass, or is flaky, in a line each: a sweep that fails everywhere once for each kind.
+std::string standings(const RunRecord& run) {
+  std::vector<std::pair<std::string, std::size_t>> lines;
+  for (const ScenarioResult& result : run.scenarios) {
+    const std::string words = standing_words(result);
+    if (words.empty()) continue;
+    const std::string text = fmt::format("{}: {}", group_name(result), words);
+    const auto same = std::find_if(lines.begin(), lines.end(),
+                                   [&](const auto& known) { return known.first == text; });
+    if (same == lines.end())
+      lines.emplace_back(text, 1);
+    else
+      ++same->second;
+  }
+  std::string out;
+  for (const auto& [text, times] : lines)
+    out += times == 1 ? text + "\n" : fmt::format("{} ({} points)\n", text, times);
   return out;
 }
 
@@ -174,6 +188,7 @@ std::string render_scenario(const ScenarioResult& result, bool colour) {
 std::string render_failure(const ScenarioResult& result, const TerminalOptions& options) {
   std::string out = render_scenario(result, options.colour);
   if (!result.summary.empty()) out += "  " + result.summary + "\n";
+  if (const std::string words = standing_words(result); !words.empty()) out += "  " + words + "\n";
   // Evidence that is not honest (H) is said in full; beside a failure, what could not be judged for
   // want of it is only named.
   std::string invalid;
@@ -204,20 +219,20 @@ std::string render_run(const RunRecord& run, const TerminalOptions& options) {
       lines += render_scenario(*sweep.points.front(), options.colour);
     std::size_t failures = 0;
     for (const ScenarioResult* point : sweep.points) {
-      if (!needs_paragraph(*point)) continue;
+      if (!did_not_pass(point->outcome)) continue;
       if (++failures <= kFailuresShownPerSweep)
         paragraphs += fmt::format("\n{}", render_failure(*point, options));
     }
     if (failures > kFailuresShownPerSweep) {
       paragraphs +=
           fmt::format("\n… and {} more points of {} that did not pass, all in the store\n",
-                      failures - kFailuresShownPerSweep, sweep_name(*sweep.points.front()));
+                      failures - kFailuresShownPerSweep, group_name(*sweep.points.front()));
     }
   }
   std::string out = lines + paragraphs + "\n" + counts(run);
   if (run.seconds) out += fmt::format(" in {:.1f} s", *run.seconds);
   if (run.scenarios.empty()) out += " (nothing ran, so nothing was proven)";
-  out += "\n" + not_judged(run);
+  out += "\n" + standings(run) + not_judged(run);
   if (!options.store.empty()) out += "store: " + options.store + "\n";
   return out;
 }

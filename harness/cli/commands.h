@@ -17,7 +17,11 @@ struct CtlRequest {
   bool follow = false;  // fired: go on until the mount ends
 };
 
-int run_command(const std::vector<std::string>& names, const Options& options);
+struct RunWords {
+  std::vector<std::string> names;
+  std::string quarantine;  // file, "": kQuarantineFile where it is there
+};
+int run_command(const RunWords& words, const Options& options);
 int check_subject_command(const Options& options);
 
 struct LoopWords {

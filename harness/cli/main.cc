@@ -34,10 +34,14 @@ int main_checked(int argc, char** argv) {
       "3 the environment cannot, 4 nothing was proven, 5 savegate's own error, 130 interrupted.");
   std::function<int()> chosen;
 
-  std::vector<std::string> names;
+  RunWords running;
   CLI::App* run = app.add_subcommand("run", "run suites or scenarios against a save path");
-  run->add_option("names", names, "suites, scenarios, *.toml files, or a stored scenario.json")
+  run->add_option("names", running.names,
+                  "suites, scenarios, *.toml files, or a stored scenario.json")
       ->required();
+  run->add_option("--quarantine", running.quarantine,
+                  "failures that do not fail the run until a date; default: "
+                  "savegate-quarantine.toml, where that file is there");
   add_options(*run, options);
   run->footer(
       "Examples:\n"
@@ -45,7 +49,7 @@ int main_checked(int argc, char** argv) {
       "  savegate run kill-sweep --world 4\n"
       "  savegate run enospc/marker --seed 7 --store /tmp/store\n"
       "  savegate run smoke -- ./my-save-path --some flag");
-  run->callback([&] { chosen = [&] { return run_command(names, options); }; });
+  run->callback([&] { chosen = [&] { return run_command(running, options); }; });
 
   CLI::App* check = app.add_subcommand(
       "check-subject", "run one clean life of a program and say what its events are worth");
@@ -152,6 +156,7 @@ int main_checked(int argc, char** argv) {
   doctor->callback([&] { chosen = [&] { return doctor_command(options.store); }; });
 
   std::string controls;
+  std::vector<std::string> names;
   CLI::App* selftest = app.add_subcommand(
       "selftest", "show that each oracle catches a save path that is broken in its way");
   selftest->add_option("names", names, "controls to run; default: all");

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/gate.h"
 #include "harness/cli/session.h"
 #include "harness/run/sandbox.h"
 
@@ -17,20 +18,23 @@ std::string run_name(const std::vector<harness::Scenario>& scenarios) {
                             : fmt::format("{}-and-{}-more", suites.front(), suites.size() - 1);
 }
 
-Result<int> run(const std::vector<std::string>& names, const Options& options) {
+Result<int> run(const RunWords& words, const Options& options) {
+  const std::vector<std::string>& names = words.names;
   SAVEGATE_TRY(Catalog catalog, find_catalog());
   SAVEGATE_TRY(harness::Subject subject, catalog.subject(options));
   SAVEGATE_TRY(std::vector<harness::Scenario> scenarios, select_scenarios(catalog, names, options));
   if (scenarios.empty()) return fail(invalid("these suites hold no scenario"));
   SAVEGATE_CHECK(check_fits(catalog, subject, scenarios, options));
+  SAVEGATE_TRY(const Quarantines quarantines, read_quarantines(words.quarantine));
   return harness::run_in_sandbox([&]() -> int {
     const auto inside = [&]() -> Result<int> {
       SAVEGATE_TRY(auto session,
                    Session::begin(catalog, options, run_name(scenarios),
                                   fmt::format("savegate run {}{}", fmt::join(names, " "),
                                               option_words(options))));
+      Gate gate(options.store, quarantines);
       Result<void> ran = session->run(scenarios, subject);
-      SAVEGATE_TRY(int code, session->finish());
+      SAVEGATE_TRY(int code, session->finish(&gate));
       if (!ran) return fail(ran.error());  // what was done before it is in the store all the same
       return code;
     };
@@ -41,8 +45,8 @@ Result<int> run(const std::vector<std::string>& names, const Options& options) {
 
 }  // namespace
 
-int run_command(const std::vector<std::string>& names, const Options& options) {
-  Result<int> code = run(names, options);
+int run_command(const RunWords& words, const Options& options) {
+  Result<int> code = run(words, options);
   return code ? *code : report_error(code.error());
 }
 

@@ -10,6 +10,7 @@
 
 #include "faults/trace.h"
 #include "harness/applicable.h"
+#include "harness/cli/gate.h"
 #include "harness/cli/report.h"
 #include "harness/evidence.h"
 #include "harness/oracles.h"
@@ -73,6 +74,7 @@ Session::Session(Catalog catalog, Options options, harness::RunDirectory directo
       started_ns_(harness::monotonic_ns()) {
   record_.id = directory_.id();
   record_.command = std::move(command_line);
+  record_.device = options_.device;
   record_.provenance =
       harness::machine_provenance(options_.backing.empty() ? directory_.path() : options_.backing);
 }
@@ -118,6 +120,7 @@ Result<ScenarioResult> Session::run_one(const Job& job) {
   result.directory = folder.substr(directory_.path().size() + 1);
   result.repeat = repeat_command(folder, run.backing);
   result.seconds = seconds_since(start_ns);
+  result.bound_to = harness::bound_to(evidence.provenance);
   SAVEGATE_CHECK(harness::write_file(folder + "/result.json", reports::print_json(result)));
   const bool keep =
       options_.keep == "all" || (options_.keep == "failed" && result.outcome != Outcome::kPass);
@@ -191,6 +194,8 @@ Result<std::vector<Scenario>> Session::expand(const Scenario& scenario, const Su
 }
 
 Result<void> Session::run(const std::vector<Scenario>& scenarios, const Subject& subject) {
+  record_.subject =
+      options_.command.empty() ? subject.name : fmt::format("{}", fmt::join(options_.command, " "));
   std::vector<Job> jobs;
   const auto run_collected = [&]() -> Result<void> {
     Result<void> ran = run_jobs(jobs, [&](std::size_t, const ScenarioResult& result) {
@@ -223,15 +228,18 @@ Result<void> Session::run(const std::vector<Scenario>& scenarios, const Subject&
   return run_collected();
 }
 
-Result<int> Session::finish() {
+Result<int> Session::finish(Gate* gate) {
   record_.seconds = seconds_since(started_ns_);
+  if (gate != nullptr) gate->weigh(record_);
   SAVEGATE_CHECK(directory_.write("result.json", reports::print_json(record_)));
   const std::string junit = reports::print_junit(record_);
   SAVEGATE_CHECK(directory_.write("junit.xml", junit));
   if (!options_.junit.empty()) SAVEGATE_CHECK(harness::write_file(options_.junit, junit));
   SAVEGATE_CHECK(directory_.publish());
   print_report(record_, directory_.path(), /*scenario_lines=*/false);
-  return harness::interrupted() ? static_cast<int>(kInterrupted) : reports::exit_code(record_);
+  int code = reports::exit_code(record_);
+  if (gate != nullptr) code = gate->close(record_, code);
+  return harness::interrupted() ? static_cast<int>(kInterrupted) : code;
 }
 
 }  // namespace savegate::cli

@@ -27,6 +27,8 @@
 
 namespace savegate::cli {
 
+class Gate;
+
 // One scenario on one subject. `alter` may change the evidence between collecting and judging.
 struct Job {
   harness::Scenario scenario;
@@ -57,8 +59,9 @@ class Session {
   // Of run_jobs: no job begins any more.
   void stop() { stopped_ = true; }
 
-  // Writes result.json and junit.xml, moves store/latest, prints the report. The exit code.
-  Result<int> finish();
+  // Writes result.json and junit.xml, moves store/latest, prints the report. The exit code. With a
+  // gate, the results are weighed before and remembered after.
+  Result<int> finish(Gate* gate = nullptr);
 
   Progress& progress() { return progress_; }
   const harness::RunDirectory& directory() const { return directory_; }

@@ -25,6 +25,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kNotObtained = "not obtained";
+constexpr std::string_view kBinding[] = {"command",         "command.digest",  "executable.digest",
+                                         "files.digest",    "git.revision",    "launcher",
+                                         "scenario.digest", "savegate.version"};
 constexpr std::uint64_t kCommandLimit = 10'000'000'000;  // ns that a tool may take to answer
 constexpr std::string_view kEnvironmentPrefixes[] = {"NCCL_", "CUDA_",     "TORCH_",   "OMP_",
                                                      "GLOO_", "SAVEGATE_", "PYTORCH_", "PYTHON"};
@@ -222,6 +225,18 @@ std::map<std::string, std::string> machine_provenance(const std::string& backing
   values["backing.filesystem"] = mount.type;
   values["backing.options"] = mount.options;
   return values;
+}
+
+std::string bound_to(const std::map<std::string, std::string>& provenance) {
+  const auto command = provenance.find("command.digest");
+  if (command == provenance.end() || command->second == kNotObtained) return "";
+  std::string all;
+  for (const std::string_view name : kBinding) {
+    const auto found = provenance.find(std::string(name));
+    all.append(name).append(1, '=');
+    all.append(found == provenance.end() ? kNotObtained : found->second).append(1, '\n');
+  }
+  return digest_bytes(all);
 }
 
 Provenance::Provenance(const Scenario& scenario, const Subject& subject, const RunOptions& options,

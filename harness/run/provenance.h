@@ -25,6 +25,10 @@ class Provenance {
   std::string executable_;
 };
 
+// One digest of what decides a result: the program, its files and command, the scenario and
+// savegate. "" where the program's is not known.
+std::string bound_to(const std::map<std::string, std::string>& provenance);
+
 // The machine and savegate alone, for the record of a whole run.
 std::map<std::string, std::string> machine_provenance(const std::string& backing);
 

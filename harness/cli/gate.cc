@@ -1,0 +1,73 @@
+#include "harness/cli/gate.h"
+
+#include <fmt/format.h>
+#include <time.h>
+
+#include <array>
+#include <filesystem>
+
+#include "harness/cli/options.h"
+#include "harness/run/files.h"
+
+namespace savegate::cli {
+namespace {
+
+std::string today() {
+  const time_t now = ::time(nullptr);
+  tm parts{};
+  ::gmtime_r(&now, &parts);
+  std::array<char, 16> text{};
+  ::strftime(text.data(), text.size(), "%Y-%m-%d", &parts);
+  return text.data();
+}
+
+}  // namespace
+
+Result<Quarantines> read_quarantines(const std::string& path) {
+  std::error_code error;
+  if (path.empty() && !std::filesystem::exists(kQuarantineFile, error)) return Quarantines{};
+  const std::string file = path.empty() ? kQuarantineFile : path;
+  auto text = harness::read_file(file);
+  if (!text) return fail(invalid("cannot read the quarantine", file));
+  return reports::parse_quarantine(*text, file);
+}
+
+Gate::Gate(const std::string& store, Quarantines quarantines)
+    : quarantines_(std::move(quarantines)),
+      history_(reports::HistoryFile::open(store + "/" + kHistoryFile)) {
+  if (!history_) lose_history(history_.error());
+}
+
+void Gate::lose_history(const Status& status) {
+  history_is_whole_ = false;
+  fmt::print(stderr, "savegate: the history of the store: {}\n", status.to_string());
+}
+
+void Gate::weigh(reports::RunRecord& run) {
+  for (reports::ScenarioResult& result : run.scenarios) {
+    if (!history_is_whole_) break;
+    const reports::HistoryRow now = reports::row_of(result, run, ::time(nullptr));
+    if (now.outcome == reports::Outcome::kSkip) continue;
+    const auto past = history_->recent(now.about, reports::kRowsLookedAt);
+    if (past)
+      result.standing = reports::standing_of(now, *past);
+    else
+      lose_history(past.error());
+  }
+  notes_ = reports::apply_quarantine(run, quarantines_, today());
+}
+
+int Gate::close(const reports::RunRecord& run, int code) {
+  for (const std::string& note : notes_) fmt::print("{}\n", note);
+  if (history_is_whole_) {
+    std::vector<reports::HistoryRow> rows;
+    for (const reports::ScenarioResult& result : run.scenarios)
+      rows.push_back(reports::row_of(result, run, ::time(nullptr)));
+    if (auto added = history_->add(rows); !added) lose_history(added.error());
+  }
+  if (history_is_whole_) return code;
+  fmt::print(stderr, "savegate: this run has no place in the history; its results are complete\n");
+  return code == kPassed ? kEnvironment : code;
+}
+
+}  // namespace savegate::cli
