@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 
+#include "reports/cases.h"
 #include "reports/example_run.h"
+#include "reports/github.h"
 #include "reports/terminal.h"
 
 namespace savegate::reports {
@@ -41,9 +43,62 @@ TEST(JunitTest, AFailureHasItsEvidenceAndTheCommandThatRepeatsIt) {
   EXPECT_THAT(xml, HasSubstr("repeat: savegate run smoke/scenario-0 --seed 7"));
 }
 
-TEST(JunitTest, APointOfASweepIsACaseOfItsOwn) {
-  EXPECT_THAT(print_junit(example_sweep(2, 0)),
-              HasSubstr("name=\"every-write-0002 [rank 1 write nth 2]\""));
+TEST(JunitTest, TheClassOfASweepsPointsIsACaseWhateverPointsWereTried) {
+  const std::string xml = print_junit(example_sweep(3, 2));
+  EXPECT_EQ(count(xml, "<testcase "), 1U);
+  EXPECT_THAT(xml, HasSubstr("name=\"every-write [write]\" time=\"4.500\""));
+  EXPECT_THAT(xml, HasSubstr("message=\"2 of 3 points: C1: "));
+  EXPECT_EQ(count(xml, "evidence: "), 2U);
+}
+
+TEST(JunitTest, WhatIsInQuarantineIsSkippedWithItsReason) {
+  RunRecord run = example_run({Outcome::kFail});
+  run.scenarios[0].standing =
+      Standing{.failure = Failure::kKnown,
+               .since = "earlier",
+               .quarantine = Quarantine{
+                   .until = "2026-12-31", .reason = "why", .issue = "", .expired = false}};
+  const std::string xml = print_junit(run);
+  EXPECT_THAT(xml, HasSubstr("failures=\"0\" errors=\"0\" skipped=\"1\""));
+  EXPECT_THAT(xml, HasSubstr("known since earlier, quarantined until 2026-12-31: why; C1: "));
+}
+
+TEST(CaseTest, AClassIsTheOperationAndTheMoment) {
+  EXPECT_EQ(point_class("rank 1 write step_2/a nth 3 b nth 3 middle"), "write middle");
+  EXPECT_EQ(point_class("rank 10 fsync . nth 1"), "fsync");
+  EXPECT_EQ(point_class("rank 0 phase save_begin save 2 nth 1 after"), "phase after");
+}
+
+TEST(GithubTest, AnAnnotationIsOneLineWhateverItHolds) {
+  RunRecord run = example_run({Outcome::kFail, Outcome::kPass});
+  run.scenarios[0].verdicts[0].summary = "100 %\nof it: lost, all";
+  run.scenarios[0].standing = Standing{.failure = Failure::kNew};
+  EXPECT_EQ(github_annotations(run),
+            "::error title=smoke/scenario-0%3A FAIL%2C new::C1: 100 %25%0Aof it: lost, all"
+            "%0Arepeat: savegate run smoke/scenario-0 --seed 7\n");
+}
+
+TEST(GithubTest, NewFailuresComeFirstAndWhatIsExcusedIsAWarning) {
+  RunRecord run = example_run({Outcome::kFail, Outcome::kFail, Outcome::kFail, Outcome::kPass});
+  run.scenarios[0].standing =
+      Standing{.quarantine = Quarantine{
+                   .until = "2026-12-31", .reason = "why", .issue = "", .expired = false}};
+  run.scenarios[1].standing = Standing{.failure = Failure::kKnown, .since = "earlier"};
+  run.scenarios[2].standing = Standing{.failure = Failure::kNew};
+  run.scenarios[3].standing = Standing{.flaky = true};
+  const std::string text = github_annotations(run);
+  EXPECT_THAT(text, testing::StartsWith("::error title=smoke/scenario-2"));
+  EXPECT_THAT(text, HasSubstr("::error title=smoke/scenario-1%3A FAIL%2C known since earlier"));
+  EXPECT_THAT(text, HasSubstr("::warning title=smoke/scenario-0"));
+  EXPECT_THAT(text, HasSubstr("::warning title=smoke/scenario-3%3A PASS%2C flaky"));
+}
+
+TEST(GithubTest, TheSummaryIsATableWhoseCellsHoldNoMarkup) {
+  RunRecord run = example_run({Outcome::kFail, Outcome::kPass});
+  run.scenarios[0].verdicts[0].summary = "a|b <i>";
+  EXPECT_THAT(github_summary(run), HasSubstr("### savegate: FAIL\n\n2 run: 1 passed, 1 failed"));
+  EXPECT_THAT(github_summary(run), HasSubstr("| smoke/scenario-0 | FAIL | C1: a\\|b &lt;i> |\n"));
+  EXPECT_THAT(github_summary(run), Not(HasSubstr("scenario-1")));
 }
 
 TEST(TerminalTest, AScenarioIsOneLine) {

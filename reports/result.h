@@ -63,9 +63,9 @@ enum class Failure : std::uint8_t { kNone, kNew, kKnown };
 // What earlier runs of the store, and the quarantine, say of a result.
 struct Standing {
   Failure failure = Failure::kNone;  // did not pass; kKnown: nor the last time, for the same reason
-  std::string since;   // of a known one: the run in which it failed first, without a pass since
-  bool flaky = false;  // passed and failed while bound to the same
-  std::optional<Quarantine> quarantine;  // of what did not pass
+  std::string since = {};  // of a known one: the run in which it failed first, without a pass since
+  bool flaky = false;      // passed and failed while bound to the same
+  std::optional<Quarantine> quarantine = {};  // of what did not pass
 };
 
 struct ScenarioResult {

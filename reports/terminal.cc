@@ -112,30 +112,6 @@ std::vector<Sweep> in_order(const RunRecord& run) {
   return sweeps;
 }
 
-std::string counts(const RunRecord& run) {
-  std::map<Outcome, std::size_t> by_outcome;
-  std::size_t quarantined = 0;
-  std::size_t new_ones = 0;
-  std::size_t flaky = 0;
-  for (const ScenarioResult& result : run.scenarios) {
-    const bool excused = is_quarantined(result);
-    ++(excused ? quarantined : by_outcome[result.outcome]);
-    if (!result.standing) continue;
-    flaky += result.standing->flaky ? 1 : 0;
-    new_ones += !excused && result.standing->failure == Failure::kNew ? 1 : 0;
-  }
-  std::string out =
-      fmt::format("{} run: {} passed", run.scenarios.size(), by_outcome[Outcome::kPass]);
-  out += fmt::format(", {} failed, {} invalid", by_outcome[Outcome::kFail],
-                     by_outcome[Outcome::kInvalid]);
-  if (by_outcome[Outcome::kSkip] > 0)
-    out += fmt::format(", {} skipped", by_outcome[Outcome::kSkip]);
-  if (quarantined > 0) out += fmt::format(", {} in quarantine", quarantined);
-  if (new_ones > 0) out += fmt::format("; {} new", new_ones);
-  if (flaky > 0) out += fmt::format("; {} flaky", flaky);
-  return out;
-}
-
 // What did not pass, or is flaky, in a line each: a sweep that fails everywhere once for each kind.
 std::string standings(const RunRecord& run) {
   std::vector<std::pair<std::string, std::size_t>> lines;
@@ -208,6 +184,30 @@ std::string render_failure(const ScenarioResult& result, const TerminalOptions& 
   return out;
 }
 
+std::string render_counts(const RunRecord& run) {
+  std::map<Outcome, std::size_t> by_outcome;
+  std::size_t quarantined = 0;
+  std::size_t new_ones = 0;
+  std::size_t flaky = 0;
+  for (const ScenarioResult& result : run.scenarios) {
+    const bool excused = is_quarantined(result);
+    ++(excused ? quarantined : by_outcome[result.outcome]);
+    if (!result.standing) continue;
+    flaky += result.standing->flaky ? 1 : 0;
+    new_ones += !excused && result.standing->failure == Failure::kNew ? 1 : 0;
+  }
+  std::string out =
+      fmt::format("{} run: {} passed", run.scenarios.size(), by_outcome[Outcome::kPass]);
+  out += fmt::format(", {} failed, {} invalid", by_outcome[Outcome::kFail],
+                     by_outcome[Outcome::kInvalid]);
+  if (by_outcome[Outcome::kSkip] > 0)
+    out += fmt::format(", {} skipped", by_outcome[Outcome::kSkip]);
+  if (quarantined > 0) out += fmt::format(", {} in quarantine", quarantined);
+  if (new_ones > 0) out += fmt::format("; {} new", new_ones);
+  if (flaky > 0) out += fmt::format("; {} flaky", flaky);
+  return out;
+}
+
 std::string render_run(const RunRecord& run, const TerminalOptions& options) {
   std::string lines;
   std::string paragraphs;
@@ -229,7 +229,7 @@ std::string render_run(const RunRecord& run, const TerminalOptions& options) {
                       failures - kFailuresShownPerSweep, group_name(*sweep.points.front()));
     }
   }
-  std::string out = lines + paragraphs + "\n" + counts(run);
+  std::string out = lines + paragraphs + "\n" + render_counts(run);
   if (run.seconds) out += fmt::format(" in {:.1f} s", *run.seconds);
   if (run.scenarios.empty()) out += " (nothing ran, so nothing was proven)";
   out += "\n" + standings(run) + not_judged(run);

@@ -26,6 +26,8 @@ struct TerminalOptions {
 std::string render_scenario(const ScenarioResult& result, bool colour);
 // Paragraph of one scenario that failed or is invalid, with '\n'.
 std::string render_failure(const ScenarioResult& result, const TerminalOptions& options);
+// "12 run: 10 passed, 1 failed, 0 invalid, 1 skipped; 1 new"
+std::string render_counts(const RunRecord& run);
 // Everything.
 std::string render_run(const RunRecord& run, const TerminalOptions& options);
 

@@ -4,10 +4,13 @@
 #include <time.h>
 
 #include <array>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "harness/cli/options.h"
 #include "harness/run/files.h"
+#include "reports/github.h"
 
 namespace savegate::cli {
 namespace {
@@ -19,6 +22,18 @@ std::string today() {
   std::array<char, 16> text{};
   ::strftime(text.data(), text.size(), "%Y-%m-%d", &parts);
   return text.data();
+}
+
+// Where the run is a step of GitHub Actions.
+void tell_github(const reports::RunRecord& run) {
+  const char* actions = std::getenv("GITHUB_ACTIONS");
+  if (actions == nullptr || std::string(actions) != "true") return;
+  fmt::print("{}", reports::github_annotations(run));
+  const char* summary = std::getenv("GITHUB_STEP_SUMMARY");
+  if (summary == nullptr) return;
+  std::ofstream file(summary, std::ios::app);
+  file << reports::github_summary(run) << std::flush;
+  if (!file) fmt::print(stderr, "savegate: {}\n", system_error("write", summary).to_string());
 }
 
 }  // namespace
@@ -59,6 +74,7 @@ void Gate::weigh(reports::RunRecord& run) {
 
 int Gate::close(const reports::RunRecord& run, int code) {
   for (const std::string& note : notes_) fmt::print("{}\n", note);
+  tell_github(run);
   if (history_is_whole_) {
     std::vector<reports::HistoryRow> rows;
     for (const reports::ScenarioResult& result : run.scenarios)

@@ -54,8 +54,16 @@ TEST_F(GateTest, ANewlyBrokenSavePathIsNewThenKnownAndExcusedUntilItsDateHasPass
   EXPECT_THAT(sound.output, Not(HasSubstr("new")));
 
   subject("ignore-fsync-error");
+  const std::string summary = savegate_.folder() + "/summary.md";
+  setenv("GITHUB_ACTIONS", "true", 1);
+  setenv("GITHUB_STEP_SUMMARY", summary.c_str(), 1);
   const Ran broken = night();
+  unsetenv("GITHUB_ACTIONS");
+  unsetenv("GITHUB_STEP_SUMMARY");
   EXPECT_EQ(broken.status, 1) << broken.output;
+  EXPECT_THAT(broken.output, HasSubstr("\n::error title=smoke/late-eio-at-fsync%3A FAIL%2C new::"));
+  EXPECT_THAT(savegate_.shell("cat " + summary).output,
+              HasSubstr("| smoke/late-eio-at-fsync | FAIL, new | "));
   EXPECT_THAT(broken.output, HasSubstr("smoke/late-eio-at-fsync: new\n"));
   EXPECT_THAT(broken.output, Not(HasSubstr("smoke/clean:")));
   EXPECT_THAT(broken.output, HasSubstr("1 failed, 0 invalid; 1 new in"));
