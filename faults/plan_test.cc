@@ -214,6 +214,7 @@ TEST(UnitsTest, DurationsNeedAUnit) {
   EXPECT_EQ(parse_duration("200ms").value(), 200'000'000U);
   EXPECT_EQ(parse_duration("1.5s").value(), 1'500'000'000U);
   EXPECT_EQ(parse_duration("2min").value(), 120'000'000'000U);
+  EXPECT_EQ(parse_duration("2m").value(), 120'000'000'000U);
   EXPECT_FALSE(parse_duration("200"));
   EXPECT_FALSE(parse_duration("1 week"));
 }

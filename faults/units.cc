@@ -34,6 +34,7 @@ constexpr std::size_t kBinaryUnits = 4;  // how many of kByteUnits are printed
 constexpr std::array kDurationUnits = {
     Unit{"h", 3'600'000'000'000}, Unit{"min", 60'000'000'000}, Unit{"s", 1'000'000'000},
     Unit{"ms", 1'000'000},        Unit{"us", 1'000},           Unit{"ns", 1},
+    Unit{"m", 60'000'000'000},
 };
 
 std::optional<std::uint64_t> whole_number(std::string_view text) {

@@ -19,6 +19,7 @@ struct CtlRequest {
 
 struct RunWords {
   std::vector<std::string> names;
+  std::string budget;      // "30m", "": none
   std::string quarantine;  // file, "": kQuarantineFile where it is there
 };
 int run_command(const RunWords& words, const Options& options);

@@ -1,4 +1,5 @@
-// Every command that README.md and docs/ show is run, block by block, in the order of reading.
+// Every command that README.md and docs/ show is run, block by block, in the order of reading; of a
+// CI's configuration, what it runs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,10 +23,21 @@ struct Block {
 // The name of a test's parameter in its output.
 void PrintTo(const Block& block, std::ostream* stream) { *stream << block.place; }
 
+// "      - run: COMMAND" of GitHub, or an item of GitLab's `script:`; "" for any other line.
+std::string command_of(const std::string& line, bool in_script) {
+  const std::size_t item = line.find("- ");
+  if (item == std::string::npos) return "";
+  if (const std::size_t run = line.find("- run: "); run != std::string::npos)
+    return line.substr(run + 7);
+  return in_script ? line.substr(item + 2) : "";
+}
+
 std::vector<Block> blocks_of(const fs::path& path) {
   std::vector<Block> blocks;
   std::ifstream file(path);
   bool inside = false;
+  bool yaml = false;
+  bool in_script = false;
   int number = 0;
   for (std::string line; std::getline(file, line);) {
     ++number;
@@ -34,9 +46,14 @@ std::vector<Block> blocks_of(const fs::path& path) {
     } else if (inside) {
       // The two commands of the README build and test everything: this test is part of what they
       // run.
+      if (yaml) {
+        if (line.ends_with(":") || !line.starts_with(" ")) in_script = line.ends_with("script:");
+        line = command_of(line, in_script);
+      }
       if (!line.starts_with("./dev ")) blocks.back().script += line + "\n";
-    } else if (line == "```sh") {
+    } else if (line == "```sh" || line == "```yaml") {
       inside = true;
+      yaml = line == "```yaml";
       blocks.push_back({path.filename().string() + ":" + std::to_string(number + 1), ""});
     }
   }
@@ -70,7 +87,8 @@ TEST_P(DocsTest, RunsAsShown) {
     fs::create_directory_symlink(fs::path(SAVEGATE_SOURCE_DIR) / name, folder / name);
   const std::string script = folder.string() + "/block.sh";
   std::ofstream(script) << GetParam().script;
-  const Ran ran = savegate.shell("cd " + folder.string() + " && bash -e -x " + script);
+  const Ran ran = savegate.shell("cd " + folder.string() +
+                                 " && export SAVEGATE_BUDGET=3s && bash -e -x " + script);
   const std::size_t from = ran.output.size() > 6000 ? ran.output.size() - 6000 : 0;
   EXPECT_EQ(ran.status, 0) << GetParam().place << "\n" << ran.output.substr(from);
   EXPECT_EQ(savegate.processes_left(), "") << GetParam().place;

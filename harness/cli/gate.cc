@@ -58,6 +58,14 @@ void Gate::lose_history(const Status& status) {
   fmt::print(stderr, "savegate: the history of the store: {}\n", status.to_string());
 }
 
+std::map<reports::About, reports::HistoryRow> Gate::latest() {
+  if (!history_is_whole_) return {};
+  auto latest = history_->latest();
+  if (latest) return std::move(*latest);
+  lose_history(latest.error());
+  return {};
+}
+
 void Gate::weigh(reports::RunRecord& run) {
   for (reports::ScenarioResult& result : run.scenarios) {
     if (!history_is_whole_) break;

@@ -25,6 +25,8 @@ class Gate {
  public:
   Gate(const std::string& store, Quarantines quarantines);
 
+  // The last result of everything; none where there is no history.
+  std::map<reports::About, reports::HistoryRow> latest();
   // Sets the standing of every result.
   void weigh(reports::RunRecord& run);
   // Remembers the run, says what there is to say of history and quarantine; the exit code.

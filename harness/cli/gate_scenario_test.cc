@@ -83,6 +83,26 @@ TEST_F(GateTest, ANewlyBrokenSavePathIsNewThenKnownAndExcusedUntilItsDateHasPass
   EXPECT_THAT(expired.output, HasSubstr("its quarantine ended on 2020-01-01: known"));
 }
 
+// The rest of the budget goes to random plans, in which a sound save path passes; each can be run
+// again from its file.
+TEST_F(GateTest, RandomPlansFillTheRestOfTheBudget) {
+  const Ran night = savegate_.run("run smoke/clean --budget 6s --seed 3");
+  EXPECT_EQ(night.status, 0) << night.output;
+  EXPECT_THAT(night.output, testing::ContainsRegex("random plans: [1-9][0-9]* run"));
+  EXPECT_THAT(night.output, HasSubstr("--seed 3 makes the same"));
+  const Ran again =
+      savegate_.run("run " + savegate_.store() + "/latest/random-plans/plan-0001.toml");
+  EXPECT_EQ(again.status, 0) << again.output;
+}
+
+TEST_F(GateTest, WhatDoesNotFitIntoTheBudgetIsNamedAndNothingProvedIsFour) {
+  const Ran night = savegate_.run("run smoke/clean kill-sweep/one-rank --budget 1ns");
+  EXPECT_EQ(night.status, 4) << night.output;
+  EXPECT_THAT(night.output, HasSubstr("not run within the budget of 1ns, 2: smoke/clean, "
+                                      "kill-sweep/one-rank\n"));
+  EXPECT_THAT(night.output, HasSubstr("2 skipped"));
+}
+
 TEST_F(GateTest, ADamagedHistoryIsSaidAndTheRunIsNotLost) {
   fs::create_directory(savegate_.store());
   std::ofstream(savegate_.store() + "/history.db") << std::string(5000, 'x');

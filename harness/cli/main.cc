@@ -39,6 +39,10 @@ int main_checked(int argc, char** argv) {
   run->add_option("names", running.names,
                   "suites, scenarios, *.toml files, or a stored scenario.json")
       ->required();
+  run->add_option(
+      "--budget", running.budget,
+      "time for all of it, such as 30m: what failed last comes first, what does not fit "
+      "is not run, and random plans fill the rest");
   run->add_option("--quarantine", running.quarantine,
                   "failures that do not fail the run until a date; default: "
                   "savegate-quarantine.toml, where that file is there");
@@ -47,6 +51,7 @@ int main_checked(int argc, char** argv) {
       "Examples:\n"
       "  savegate run smoke\n"
       "  savegate run kill-sweep --world 4\n"
+      "  savegate run nightly --budget 30m --quarantine known.toml --junit savegate.xml\n"
       "  savegate run enospc/marker --seed 7 --store /tmp/store\n"
       "  savegate run smoke -- ./my-save-path --some flag");
   run->callback([&] { chosen = [&] { return run_command(running, options); }; });

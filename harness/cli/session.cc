@@ -140,6 +140,11 @@ Result<void> Session::run_jobs(
     for (std::size_t at; (at = next++) < chosen.size() && !stopped_ && !harness::interrupted();) {
       const std::size_t i = chosen[at];
       const Scenario& scenario = jobs[i].scenario;
+      if (budget_ && !budget_->fits(scenario)) {
+        const std::lock_guard lock(mutex);
+        done(i, budget_->not_run(scenario));
+        continue;
+      }
       progress_.begin(scenario.suite + "/" + scenario.name);
       auto result = run_one(jobs[i]);
       progress_.end();
@@ -171,6 +176,10 @@ Result<void> Session::run_jobs(
 
 Result<std::vector<Scenario>> Session::expand(const Scenario& scenario, const Subject& subject) {
   if (!scenario.generator) return std::vector<Scenario>{scenario};
+  if (budget_ && !budget_->has_time()) {
+    record_.scenarios.push_back(budget_->not_run(scenario));
+    return std::vector<Scenario>{};
+  }
   const Scenario clean = harness::clean_scenario(scenario);
   SAVEGATE_TRY(const ScenarioResult recorded, run_one({clean, subject}));
   if (harness::interrupted()) return std::vector<Scenario>{};
@@ -190,22 +199,29 @@ Result<std::vector<Scenario>> Session::expand(const Scenario& scenario, const Su
   if (sweep.scenarios.empty())
     record_.scenarios.push_back(
         harness::not_run(scenario, Outcome::kInvalid, "the sweep has no point"));
+  if (budget_) budget_->order(sweep.scenarios);
   return std::move(sweep.scenarios);
 }
 
-Result<void> Session::run(const std::vector<Scenario>& scenarios, const Subject& subject) {
-  record_.subject =
-      options_.command.empty() ? subject.name : fmt::format("{}", fmt::join(options_.command, " "));
+std::string Session::subject_name(const Subject& subject) const {
+  return options_.command.empty() ? subject.name
+                                  : fmt::format("{}", fmt::join(options_.command, " "));
+}
+
+Result<void> Session::run(std::vector<Scenario> scenarios, const Subject& subject) {
+  if (budget_) budget_->order(scenarios);
+  record_.subject = subject_name(subject);
   std::vector<Job> jobs;
   const auto run_collected = [&]() -> Result<void> {
-    Result<void> ran = run_jobs(jobs, [&](std::size_t, const ScenarioResult& result) {
-      if (is_sweep_point(result)) ++record_.coverage.back().tried;
-      if (!is_sweep_point(result) || result.outcome != Outcome::kPass)
+    Result<void> all = run_jobs(jobs, [&](std::size_t, const ScenarioResult& result) {
+      const bool ran = result.outcome != Outcome::kSkip;
+      if (is_sweep_point(result) && ran) ++record_.coverage.back().tried;
+      if (!is_sweep_point(result) || reports::did_not_pass(result.outcome))
         progress_.print(reports::render_scenario(result, isatty(STDOUT_FILENO) != 0));
       record(result);
     });
     jobs.clear();
-    return ran;
+    return all;
   };
   for (const Scenario& scenario : scenarios) {
     if (harness::interrupted()) break;
@@ -237,6 +253,7 @@ Result<int> Session::finish(Gate* gate) {
   if (!options_.junit.empty()) SAVEGATE_CHECK(harness::write_file(options_.junit, junit));
   SAVEGATE_CHECK(directory_.publish());
   print_report(record_, directory_.path(), /*scenario_lines=*/false);
+  if (budget_) fmt::print("{}", budget_->account(record_));
   int code = reports::exit_code(record_);
   if (gate != nullptr) code = gate->close(record_, code);
   return harness::interrupted() ? static_cast<int>(kInterrupted) : code;

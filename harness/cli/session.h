@@ -12,10 +12,12 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "faults/status.h"
+#include "harness/cli/budget.h"
 #include "harness/cli/catalog.h"
 #include "harness/cli/options.h"
 #include "harness/cli/progress.h"
@@ -44,9 +46,11 @@ class Session {
                                                 const std::string& name,
                                                 const std::string& command_line);
 
+  // From now on: in the budget's order, and no further than it.
+  void within(Budget budget) { budget_ = std::move(budget); }
+
   // All of them, sweeps expanded; ends early, without an error, where the user interrupts.
-  Result<void> run(const std::vector<harness::Scenario>& scenarios,
-                   const harness::Subject& subject);
+  Result<void> run(std::vector<harness::Scenario> scenarios, const harness::Subject& subject);
 
   // --jobs at a time, those with a neighbour on a device one by one after the others; `done` is
   // called for each as it ends, one at a time, with its place in `jobs`.
@@ -56,12 +60,16 @@ class Session {
 
   // Of run_jobs: into what finish() writes.
   void record(const reports::ScenarioResult& result) { record_.scenarios.push_back(result); }
+  void cover(reports::Coverage coverage) { record_.coverage.push_back(std::move(coverage)); }
   // Of run_jobs: no job begins any more.
   void stop() { stopped_ = true; }
 
   // Writes result.json and junit.xml, moves store/latest, prints the report. The exit code. With a
   // gate, the results are weighed before and remembered after.
   Result<int> finish(Gate* gate = nullptr);
+
+  // How results are named in the history.
+  std::string subject_name(const harness::Subject& subject) const;
 
   Progress& progress() { return progress_; }
   const harness::RunDirectory& directory() const { return directory_; }
@@ -82,6 +90,7 @@ class Session {
   reports::RunRecord record_;
   std::uint64_t started_ns_;
   std::atomic<bool> stopped_ = false;
+  std::optional<Budget> budget_;
 };
 
 }  // namespace savegate::cli

@@ -21,10 +21,7 @@ constexpr double kMiddle = 0.5;
 
 enum class Kind : std::uint8_t { kOperations, kWrites, kPhases };
 
-struct Point {
-  Rule rule;
-  std::string text;
-};
+using Point = SweepPoint;
 
 Result<Kind> kind_of(const Generator& generator) {
   if (generator.at == "every operation") return Kind::kOperations;
@@ -65,6 +62,18 @@ std::string escaped(const std::string& path) {
   return glob;
 }
 
+// What a rule's `phase` says of just this mark: its place in the span, or the span's own name at
+// its ends.
+std::string mark_pattern(const TraceRecord& record) {
+  const std::string span = record.phase.substr(0, record.phase.find('/'));
+  return escaped(span == record.path2 ? span : span + "/" + record.path2);
+}
+
+// What is counted together as a rule counts.
+std::string count_name(const TraceRecord& record) {
+  return record.op == Op::kPhase ? mark_pattern(record) : record.path;
+}
+
 Point make_point(const Generator& generator, const TraceRecord& record, std::uint64_t nth) {
   Point point;
   point.rule.match.ops = faults::op_bit(record.op);
@@ -81,6 +90,7 @@ Point make_point(const Generator& generator, const TraceRecord& record, std::uin
       "rank " + std::to_string(record.caller.rank) + " " + std::string(faults::op_name(record.op));
   if (record.op == Op::kPhase) {
     point.text += " " + record.path + " " + record.path2;
+    point.rule.match.phase = mark_pattern(record);
   } else {
     point.rule.match.path = escaped(record.path);
     point.text += " " + (record.path.empty() ? "." : record.path);
@@ -127,8 +137,7 @@ std::vector<Point> all_points(const Generator& generator, Kind kind, const fault
     if (rank < 0 || !belongs(kind, record->op) || !in_phase(record->phase, generator.phase))
       continue;
     if (!ranks.empty() && std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) continue;
-    const std::uint64_t nth =
-        ++seen[{rank, record->op, record->op == Op::kPhase ? std::string() : record->path}];
+    const std::uint64_t nth = ++seen[{rank, record->op, count_name(*record)}];
     // A failed one (a directory that a faster rank had made) need not come again.
     if (record->error != 0) continue;
     add_moments(generator, *record, make_point(generator, *record, nth), points);
@@ -186,6 +195,12 @@ std::string sweep_trace(const std::string& clean_folder, const Scenario& scenari
   return clean_folder + "/life-" + std::to_string(life) + "/trace.bin";
 }
 
+Result<std::vector<SweepPoint>> sweep_points(const Generator& generator,
+                                             const faults::Trace& trace) {
+  SAVEGATE_TRY(const Kind kind, kind_of(generator));
+  return all_points(generator, kind, trace);
+}
+
 Result<Sweep> make_sweep(const Scenario& scenario, const faults::Trace& trace) {
   if (!scenario.generator) return fail(invalid("scenario " + scenario.name + " has no generator"));
   const Generator& generator = *scenario.generator;
@@ -193,8 +208,7 @@ Result<Sweep> make_sweep(const Scenario& scenario, const faults::Trace& trace) {
     return fail(invalid("generator of " + scenario.name + ": there is no life " +
                         std::to_string(generator.life)));
   }
-  SAVEGATE_TRY(const Kind kind, kind_of(generator));
-  const std::vector<Point> points = all_points(generator, kind, trace);
+  SAVEGATE_TRY(const std::vector<SweepPoint> points, sweep_points(generator, trace));
   Sweep sweep;
   sweep.coverage.scenario = scenario.name;
   sweep.coverage.known = points.size();

@@ -22,6 +22,11 @@
 
 namespace savegate::harness {
 
+struct SweepPoint {
+  faults::Rule rule;
+  std::string text;  // "rank 1 write step_2/… nth 3 middle"
+};
+
 struct Sweep {
   std::vector<Scenario> scenarios;  // with `point` set and a name of its own
   reports::Coverage coverage;
@@ -30,6 +35,10 @@ struct Sweep {
 // The lives up to the one that gets the fault, without rules, each expected to be complete.
 Scenario clean_scenario(const Scenario& scenario);
 std::string sweep_trace(const std::string& clean_folder, const Scenario& scenario);
+
+// All of them, in the order in which they began; the sample is not looked at.
+Result<std::vector<SweepPoint>> sweep_points(const Generator& generator,
+                                             const faults::Trace& trace);
 
 Result<Sweep> make_sweep(const Scenario& scenario, const faults::Trace& trace);
 

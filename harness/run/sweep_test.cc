@@ -116,6 +116,27 @@ TEST_F(SweepTest, EveryPhaseTakesTheMarks) {
   EXPECT_THAT(points().at(0), HasSubstr("rank 0 phase point"));
 }
 
+// A rule's `phase` means a mark by its own name or by its place, not by the span it lies in.
+TEST_F(SweepTest, AMarkIsNamedByItsPlaceInTheSpanAndCountedAmongItsLike) {
+  scenario_.generator->at = "every phase";
+  const auto mark = [](const std::string& kind, const std::string& name, const std::string& phase) {
+    TraceRecord made = record(Op::kPhase, 0, kind, phase);
+    made.path2 = name;
+    return made;
+  };
+  trace_.records = {mark("enter", "save 2", "save 2"), mark("point", "staged", "save 2/staged"),
+                    mark("collective_enter", "world#3", "save 2/staged"),
+                    mark("point", "staged", "save 2/staged"),
+                    mark("leave", "save 2", "save 2/staged")};
+  std::vector<std::string> marks;
+  for (const Scenario& scenario : make_sweep(scenario_, trace_)->scenarios) {
+    const faults::Match& match = scenario.lives.at(0).plan.rules.at(0).match;
+    marks.push_back(match.phase + " " + std::to_string(*match.nth));
+  }
+  EXPECT_THAT(marks, ElementsAre("save 2 1", "save 2/staged 1", "save 2/world#3 1",
+                                 "save 2/staged 2", "save 2 2"));
+}
+
 TEST_F(SweepTest, TheRuleGoesIntoTheGeneratorsLifeAndNamesTheOperation) {
   scenario_.generator->life = 2;
   const auto sweep = make_sweep(scenario_, trace_);
