@@ -3,9 +3,11 @@
     import savegate_hook
 
     hook = savegate_hook.Hook()                       # without SAVEGATE_EVENTS every call is a no-op
-    hook.load_begin()
-    step = restore(state)                             # the program's own
-    hook.resumed(step, items=state, path="step_40", save=4)
+    with hook.loading() as loading:                   # an exception is told, and passes through
+        loading.path = newest()
+        if loading.path:
+            step = restore(loading.path, state)       # the program's own
+            loading.restored(step, state, save=step // 10)
     while step < last:
         step += 1
         hook.update(step, samples=[(first, last)], changed=True)
@@ -19,8 +21,8 @@
 One file, the standard library, Python 3.9 or later: copy it beside the program, or install its wheel.
 docs/subject-contract.md says what the events mean.
 
-A state is a tensor of PyTorch (sharded ones too), an array of NumPy, bytes, text, a number, or
-containers of these; names of nested values are joined by dots. Digests are computed by
+A state is a tensor of PyTorch (sharded ones too), an array of NumPy or JAX, bytes, text, a number,
+or containers of these; names of nested values are joined by dots. Digests are computed by
 libsavegate_worker.so where it is found, on the GPU for what lies there, else by the `xxhash`
 package, else in Python, about 1000 times slower.
 
@@ -100,7 +102,8 @@ def _guarded(call):
 
 class Hook:
     def __init__(self, versions=None, kinds=None, scopes=None):
-        """`kinds` and `scopes` map names, or what they begin with up to a dot, to their words."""
+        """`kinds` and `scopes` map names, or what they begin with up to a dot, to their words. A
+        value that knows its own place, as a slice does, has the scope that follows from it."""
         self.rank = _integer(("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK"), 0)
         self.world = _integer(("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "PMI_SIZE"), 1)
         self.life = _integer(("SAVEGATE_LIFE",), 1)
@@ -150,6 +153,10 @@ class Hook:
     def load_begin(self):
         self._loading = True
         self._mark("enter", "load")
+
+    def loading(self):
+        """Around the restore: `with hook.loading() as loading:`. See Loading."""
+        return Loading(self)
 
     def resumed(self, step, items=None, path=None, error=None, save=None):
         """After the restore, before the first step. `step` None: nothing was restored; `error`: the
@@ -205,10 +212,11 @@ class Hook:
         self._append("export", step=int(step), digest=self.items({"export": derived})[0]["digest"])
 
     @_guarded
-    def memory(self, name, step=None):
-        """After "save", "load", "export" or "update", or as "before save" and so on."""
+    def memory(self, name, step=None, **facts):
+        """After "save", "load", "export" or "update", or as "before save" and so on. `facts`: what
+        the program itself knows, such as host_staging=bytes."""
         told = {} if step is None else {"step": int(step)}
-        self._append("memory", name=name, memory=self._memory_facts(), **told)
+        self._append("memory", name=name, memory={**self._memory_facts(), **facts}, **told)
 
     def collective(self, kind, communicator="world"):
         """Around a collective: `with hook.collective("all_gather"):`."""
@@ -244,20 +252,7 @@ class Hook:
 
     def items(self, state):
         """The state's items with their digests; empty where no run is on."""
-        if not self.enabled:
-            return Items()
-        pieces, items = [], Items()
-        for name, value in _leaves("", state):
-            kind = self._word(self._kinds, name)
-            for item, piece in _items_of(name, value):
-                item["kind"] = kind or _usual_kind(name, item)
-                # Of a thing that no two ranks are known to share nothing is claimed.
-                item["scope"] = self._word(self._scopes, name) or item["scope"]
-                items.append(item)
-                pieces.append(piece)
-        for item, digest in zip(items, _digests().digests(pieces)):
-            item["digest"] = digest
-        return items
+        return _digested(state, self._kinds, self._scopes) if self.enabled else Items()
 
     def _told_items(self, state):
         """As items(); a state that cannot be digested is told, and the event goes without."""
@@ -269,13 +264,6 @@ class Hook:
             self._failed("items", error)
             return []
 
-    @staticmethod
-    def _word(words, name):
-        for begin, word in words.items():
-            if name == begin or name.startswith(begin + "."):
-                return word
-        return None
-
     # -- what the events hold -------------------------------------------------------------------
 
     def _attempt(self, step):
@@ -283,8 +271,7 @@ class Hook:
         return {"attempt": attempt} if attempt > 1 else {}
 
     def _below(self, path):
-        path, root = os.fspath(path), self.directory.rstrip("/") + "/"
-        return path[len(root):] if path.startswith(root) and len(path) > len(root) else path
+        return _relative(path, self.directory)
 
     def _told_error(self, error):
         """Of the exceptions that led to one another the text of all, and what the first one knows."""
@@ -367,6 +354,28 @@ class Hook:
             _say("events end here: %s" % second)
 
 
+class Loading:
+    """The restore of Hook.loading(): where `restored` is not called, nothing was there to restore."""
+
+    def __init__(self, hook):
+        self.path = None  # of the checkpoint, once the program has chosen it
+        self._hook, self._told = hook, False
+
+    def __enter__(self):
+        self._hook.load_begin()
+        return self
+
+    def restored(self, step, state, save=None):
+        """The state is that of the checkpoint; `save` is the N of the `save N` that it came from."""
+        self._told = True
+        self._hook.resumed(step, items=state, path=self.path, save=save)
+
+    def __exit__(self, kind, error, trace):
+        if not self._told:
+            self._hook.resumed(None, path=self.path, error=error)
+        return False
+
+
 class Saving:
     """One save of Hook.saving(). `save` is its number."""
 
@@ -428,6 +437,21 @@ class _ControlLine:
             raise ConnectionError("the daemon answered %r" % reply)
 
 
+def print_checkpoint(path, step, load, announced=True):
+    """What a subject's reader says of a checkpoint directory, on standard output. `load()` gives pairs
+    (rank that saved it, its state); an exception of its says why the checkpoint is not complete."""
+    line = {"path": _relative(path, os.environ.get("SAVEGATE_DIR", ".")), "step": int(step),
+            "complete": True, "announced": bool(announced), "error": "", "items": []}
+    try:
+        for rank, state in load():
+            line["items"] += [[rank, item] for item in _digested(state, {}, {})]
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # not every framework's is an Exception
+        line.update(complete=False, error="%s: %s" % (type(error).__name__, error), items=[])
+    print(json.dumps(line))
+
+
 def _say(text):
     print("savegate: " + text, file=sys.stderr)
 
@@ -439,6 +463,11 @@ def _integer(names, otherwise):
         except (KeyError, ValueError):
             continue
     return otherwise
+
+
+def _relative(path, root):
+    path, root = os.fspath(path), root.rstrip("/") + "/"
+    return path[len(root):] if path.startswith(root) and len(path) > len(root) else path
 
 
 def _is_child_of_multiprocessing():
@@ -551,6 +580,28 @@ class _Piece:
         return memoryview((ctypes.c_char * self.size).from_address(self.address)).cast("B")
 
 
+def _digested(state, kinds, scopes):
+    pieces, items = [], Items()
+    for name, value in _leaves("", state):
+        kind = _said(kinds, name)
+        for item, piece in _items_of(name, value):
+            item["kind"] = kind or _usual_kind(name, item)
+            # Of a thing that no two ranks are known to share nothing is claimed.
+            item["scope"] = item["scope"] or _said(scopes, name) or "rank"
+            items.append(item)
+            pieces.append(piece)
+    for item, digest in zip(items, _digests().digests(pieces)):
+        item["digest"] = digest
+    return items
+
+
+def _said(words, name):
+    for begin, word in words.items():
+        if name == begin or name.startswith(begin + "."):
+            return word
+    return None
+
+
 def _leaves(name, value):
     if isinstance(value, (list, tuple)) and not _is_numbers(value):
         value = {index: each for index, each in enumerate(value)}
@@ -580,13 +631,19 @@ def _items_of(name, value):
     elif torch is not None and isinstance(value, torch.Tensor):
         for each in _items_of_tensor(name, value):
             yield each
+    elif hasattr(value, "addressable_shards"):  # an array of JAX: what of it lies here, on the host
+        for shard in {str(shard.index): shard for shard in value.addressable_shards}.values():
+            item, piece = _item_of_array(name, shard.data, numpy)
+            item.update(global_shape=list(value.shape), offset=[at.start or 0 for at in shard.index],
+                        scope="replica" if value.is_fully_replicated else "shard")
+            yield item, piece
     elif numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
         yield _item_of_array(name, value, numpy)
     else:
         yield _item_of_plain(name, value)
 
 
-def _item(name, dtype, shape, size, global_shape=None, offset=None, scope="rank"):
+def _item(name, dtype, shape, size, global_shape=None, offset=None, scope=""):
     local = [int(extent) for extent in shape]
     return {
         "name": name, "kind": "", "scope": scope, "dtype": dtype,
@@ -647,7 +704,8 @@ def _items_of_tensor(name, tensor):
     local = tensor._local_tensor
     placements = tensor.placements
     if any(placement.is_partial() for placement in placements):
-        yield _item_of_tensor(name, local)  # a summand, this rank's own
+        item, piece = _item_of_tensor(name, local)  # a summand
+        yield dict(item, scope="rank"), piece
         return
     shape, offset = _place_of(tensor)
     if tuple(shape) != tuple(local.shape):
@@ -683,7 +741,7 @@ def _item_of_tensor(name, tensor, global_shape=None, offset=None):
         flat = flat.cpu()
     size = flat.numel() * flat.element_size()
     piece = _Piece(flat.data_ptr(), size, flat, str(flat.device))
-    scope = "rank" if global_shape is None else "shard"
+    scope = "" if global_shape is None else "shard"
     return _item(name, dtype, flat.shape, size, global_shape, offset, scope), piece
 
 

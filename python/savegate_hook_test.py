@@ -1,6 +1,8 @@
 """The hook by itself: what it writes, what it digests, and that it never changes the program."""
 
+import contextlib
 import importlib.util
+import io
 import json
 import os
 import random
@@ -8,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import types
 import unittest
 from unittest import mock
 
@@ -19,6 +22,10 @@ try:
     import numpy
 except ImportError:
     numpy = None
+try:
+    import jax
+except ImportError:
+    jax = None
 try:
     import torch
 except ImportError:
@@ -142,6 +149,47 @@ class EventsTest(unittest.TestCase):
             resumed = run.lines("resumed")[0]
             self.assertEqual((resumed["ok"], resumed["step"], resumed["path"]), (False, None, "step_2"))
             self.assertEqual(resumed["error"]["errno_name"], "ENOENT")
+
+    def test_loading_tells_of_what_was_restored_of_nothing_and_of_a_refusal(self):
+        with Run() as run:
+            hook, root = savegate_hook.Hook(), os.environ["SAVEGATE_DIR"]
+            with hook.loading():
+                pass
+            with hook.loading() as loading:
+                loading.path = root + "/step_2"
+                loading.restored(2, {"w": 1.0}, save=1)
+            with self.assertRaises(SystemExit), hook.loading() as loading:
+                loading.path = root + "/step_4"
+                raise SystemExit("no shard")
+            told = [(line["ok"], line["step"], line.get("path"), len(line.get("items", [])))
+                    for line in run.lines("resumed")]
+            self.assertEqual(told, [(True, None, None, 0), (True, 2, "step_2", 1),
+                                    (False, None, "step_4", 0)])
+            self.assertEqual(run.lines("resumed")[2]["error"]["text"], "SystemExit: no shard")
+
+    def test_a_checkpoint_is_printed_with_its_items_or_with_why_it_is_not_complete(self):
+        def broken():
+            yield 0, {"model": {"w": 1.5}}
+            raise FileNotFoundError(2, "gone", "shard-1")
+
+        printed = io.StringIO()
+        with Run(), contextlib.redirect_stdout(printed):
+            folder = os.environ["SAVEGATE_DIR"] + "/step_2"
+            savegate_hook.print_checkpoint(folder, 2, lambda: [(1, {"model": {"w": 1.5}})])
+            savegate_hook.print_checkpoint(folder, 2, broken, announced=False)
+            saved = savegate_hook.Hook().items({"model": {"w": 1.5}})
+        whole, cut = [json.loads(line) for line in printed.getvalue().splitlines()]
+        self.assertEqual(whole, {"path": "step_2", "step": 2, "complete": True, "announced": True,
+                                 "error": "", "items": [[1, saved[0]]]})
+        self.assertEqual((cut["complete"], cut["announced"], cut["items"]), (False, False, []))
+        self.assertIn("shard-1", cut["error"])
+
+    def test_what_the_program_knows_of_its_memory_is_told_beside_what_is_measured(self):
+        with Run() as run:
+            savegate_hook.Hook().memory("snapshot", step=2, host_staging=4096)
+            told, = run.lines("memory")
+            self.assertEqual((told["step"], told["memory"]["host_staging"]), (2, 4096))
+            self.assertGreater(told["memory"]["host_rss"], 0)
 
     def test_saves_are_counted_on_from_the_one_that_was_restored(self):
         with Run() as run:
@@ -305,6 +353,11 @@ class ItemsTest(unittest.TestCase):
         self.assertEqual((item["scope"], item["global_shape"], item["local_shape"], item["offset"]),
                          ("shard", [4], [2], [2]))
 
+    def test_a_scope_that_the_program_says_is_that_of_values_without_a_place(self):
+        slice_of = savegate_hook.Shard([1.0, 2.0], global_shape=[4], offset=[2])
+        items = self.items({"model": {"w": slice_of, "b": 1.0}}, scopes={"model": "replica"})
+        self.assertEqual([item["scope"] for item in items], ["shard", "replica"])
+
     def test_numbers_have_the_bytes_of_their_type(self):
         items = self.items({"a": True, "b": 1 + 2j, "c": 1 << 70, "d": "text", "e": -1})
         self.assertEqual([(item["dtype"], item["bytes"]) for item in items],
@@ -418,6 +471,23 @@ class TorchTest(unittest.TestCase):
     def test_a_sparse_tensor_is_refused(self):
         with self.assertRaises(TypeError):
             list(savegate_hook._items_of("x", torch.eye(3).to_sparse()))
+
+
+@unittest.skipIf(jax is None or numpy is None, "JAX is not importable")
+class JaxTest(unittest.TestCase):
+    def test_an_array_of_jax_is_what_of_it_lies_here(self):
+        array = numpy.arange(6, dtype="float32").reshape(2, 3)
+        with Run():
+            hook = savegate_hook.Hook()
+            ours, = hook.items({"w": array})
+            whole, = hook.items({"w": jax.numpy.asarray(array)})
+            lower = types.SimpleNamespace(index=(slice(2, 4), slice(None)), data=jax.numpy.asarray(array))
+            half = types.SimpleNamespace(shape=(4, 3), is_fully_replicated=False,
+                                         addressable_shards=[lower])
+            part, = hook.items({"w": half})
+        self.assertEqual((whole["scope"], whole["dtype"], whole["offset"]), ("replica", "f32", [0, 0]))
+        self.assertEqual((part["scope"], part["global_shape"], part["offset"]), ("shard", [4, 3], [2, 0]))
+        self.assertEqual([whole["digest"], part["digest"]], [ours["digest"]] * 2)
 
 
 @unittest.skipIf(torch is None, "PyTorch is not importable")

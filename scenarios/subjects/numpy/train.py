@@ -4,7 +4,6 @@
     python train.py --read   prints what a fresh process finds in each checkpoint
 """
 
-import json
 import os
 import pickle
 import random
@@ -87,18 +86,12 @@ def train():
 
 
 def read():
-    os.environ["SAVEGATE_EVENTS"] = os.devnull  # digests are wanted, events are not
-    hook, announced = savegate_hook.Hook(), checkpoint.newest()
+    announced = checkpoint.newest()
     for folder in checkpoint.ROOT.glob("step_*"):
-        line = {"path": folder.name, "step": int(folder.name[len("step_"):]), "complete": True,
-                "announced": folder == announced, "error": "", "items": []}
-        try:
+        def ranks():
             for rank in range(checkpoint.world_of(folder)):
-                items = hook.items(told(checkpoint.load(folder, rank), rank))
-                line["items"] += [[rank, item] for item in items]
-        except Exception as error:
-            line.update(complete=False, error=str(error), items=[])
-        print(json.dumps(line))
+                yield rank, told(checkpoint.load(folder, rank), rank)
+        savegate_hook.print_checkpoint(folder, folder.name[len("step_"):], ranks, folder == announced)
 
 
 if __name__ == "__main__":
