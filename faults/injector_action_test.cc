@@ -47,6 +47,15 @@ TEST(ActionTest, ShareOfAShortWriteIsNeverNothing) {
   EXPECT_FALSE(mount.write("a", 0, 1).acts());
 }
 
+// No file system gives a page in part: the program that maps the file would be ended by SIGBUS.
+TEST(ActionTest, AReadThatFillsThePagesOfAMappingIsNotShort) {
+  TestMount mount = TestMount::with_rule("op = 'read'", "short = '50%'");
+  mount.fills_pages = true;
+  EXPECT_TRUE(mount.op(Op::kRead, "f", 0, 0, 4096).hits.empty());
+  mount.fills_pages = false;
+  EXPECT_EQ(mount.op(Op::kRead, "f", 0, 0, 4096).allowed, 2048u);
+}
+
 TEST(ActionTest, ShortOfMoreThanWasAskedIsNoHit) {
   auto mount = TestMount::with_rule("", "short = '1KiB'");
   EXPECT_FALSE(mount.write("a", 0, 1024).acts());

@@ -39,6 +39,7 @@ class TestMount {
                             .offset = offset,
                             .length = length,
                             .available = available,
+                            .fills_pages = fills_pages,
                             .now_ns = now_ns});
   }
   Decision write(std::string_view path, std::uint64_t offset, std::uint64_t length, int rank = 0) {
@@ -60,6 +61,7 @@ class TestMount {
 
   Injector injector;
   std::uint64_t available = UINT64_MAX;  // of the operations to come
+  bool fills_pages = false;
   std::uint64_t now_ns = 1;
 };
 

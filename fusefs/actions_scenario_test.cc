@@ -1,6 +1,7 @@
 // Each action of a plan, seen as a program sees it: bytes, errno, and the fired record.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -83,6 +84,19 @@ TEST_F(ActionsTest, AShortReadSaysHowMuch) {
   ASSERT_EQ(::pwrite(fd_, "abcdef", 6, 0), 6);
   std::array<char, 6> bytes{};
   EXPECT_EQ(::pread(fd_, bytes.data(), 6, 0), 2);
+}
+
+// A mapping is read in pages, which a file system gives whole: half of one would end the program.
+TEST_F(ActionsTest, AMappingSeesNoShortRead) {
+  rule("op = \"read\"", "short = \"50%\"");
+  if (IsSkipped()) return;
+  const std::string written(64 * 1024, 'a');
+  ASSERT_EQ(::pwrite(fd_, written.data(), written.size(), 0), 64 * 1024);
+  void* map = ::mmap(nullptr, written.size(), PROT_READ, MAP_PRIVATE, fd_, 0);
+  ASSERT_NE(map, MAP_FAILED) << errno;
+  EXPECT_EQ(std::string(static_cast<const char*>(map), written.size()), written);
+  ::munmap(map, written.size());
+  EXPECT_TRUE(mounted_->fired().empty());
 }
 
 TEST_F(ActionsTest, CorruptionOnTheWayInIsOnTheDisk) {

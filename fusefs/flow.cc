@@ -202,21 +202,24 @@ void Flow::run_watched(const Request& request, const faults::FileRules* rules, E
                             request.offset, request.length);
     const bool past = request.op == Op::kRead && rules->keeps_past() &&
                       undo_.has_past(request.file, request.offset, request.offset + request.length);
-    pending->decision = injector_.decide({.op = request.op,
-                                          .caller = pending->caller,
-                                          .rules = rules,
-                                          .path = pending->path,
-                                          .path2 = pending->path2,
-                                          .file = request.file,
-                                          .offset = request.offset,
-                                          .length = request.length,
-                                          .available = available(request),
-                                          .takes_space = request.takes_space,
-                                          .flags = request.flags,
-                                          .replaces = request.replaces,
-                                          .hidden = views_.recording() ? &hidden : nullptr,
-                                          .has_past = past,
-                                          .now_ns = pending->begin_ns});
+    pending->decision =
+        injector_.decide({.op = request.op,
+                          .caller = pending->caller,
+                          .rules = rules,
+                          .path = pending->path,
+                          .path2 = pending->path2,
+                          .file = request.file,
+                          .offset = request.offset,
+                          .length = request.length,
+                          .available = available(request),
+                          .fills_pages = request.op == Op::kRead && rules->can_match(Op::kRead) &&
+                                         fills_pages(pending->caller.tid),
+                          .takes_space = request.takes_space,
+                          .flags = request.flags,
+                          .replaces = request.replaces,
+                          .hidden = views_.recording() ? &hidden : nullptr,
+                          .has_past = past,
+                          .now_ns = pending->begin_ns});
     pending->keeps = {.unsynced = rules->keeps_unsynced(),
                       .past = rules->keeps_past(),
                       .loses = pending->decision.loses.has_value()};

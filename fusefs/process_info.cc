@@ -2,13 +2,17 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <thread>
 #include <unordered_map>
 
 namespace savegate::fusefs {
@@ -96,9 +100,30 @@ std::optional<int> rank_from_environment(std::string_view environment) {
   return std::nullopt;
 }
 
+std::optional<bool> parse_fills_pages(std::string_view text) {
+  constexpr std::array<long, 10> kReading = {
+      SYS_read,     SYS_pread64, SYS_readv,           SYS_preadv,    SYS_preadv2,
+      SYS_sendfile, SYS_splice,  SYS_copy_file_range, SYS_io_submit, SYS_io_uring_enter};
+  const auto call = number<long>(text);
+  if (!call) return std::nullopt;
+  return std::find(kReading.begin(), kReading.end(), *call) == kReading.end();
+}
+
 std::optional<ProcessStatus> process_status(pid_t tid) {
   auto text = read_proc(tid, "status");
   return text ? parse_status(*text) : std::nullopt;
+}
+
+bool fills_pages(pid_t tid) {
+  constexpr int kLooks = 20;
+  for (int look = 0; look < kLooks; ++look) {
+    auto text = read_proc(tid, "syscall");
+    if (!text) return false;
+    if (auto fills = parse_fills_pages(*text)) return *fills;
+    // It runs: it is about to wait, or it does not wait at all, as for pages that are read ahead.
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  return true;
 }
 
 std::optional<std::uint64_t> start_ticks(pid_t pid) {

@@ -1,6 +1,7 @@
 #include "fusefs/process_info.h"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace savegate::fusefs {
@@ -56,6 +57,16 @@ TEST(ProcessInfoTest, OtherVariablesAndBadNumbersAreNoRank) {
   EXPECT_FALSE(rank_from_environment("RANK=-1\0"sv));
   EXPECT_FALSE(rank_from_environment("RANK=x\0"sv));
   EXPECT_FALSE(rank_from_environment(""sv));
+}
+
+TEST(ProcessInfoTest, AReadOutsideOfACallThatReadsFillsPages) {
+  const std::string read = std::to_string(SYS_pread64) + " 0x3 0x7ffc 0x1000\n";
+  const std::string map = std::to_string(SYS_mmap) + " 0x0 0x1000\n";
+  EXPECT_EQ(parse_fills_pages(read), false);
+  EXPECT_EQ(parse_fills_pages(map), true);
+  EXPECT_EQ(parse_fills_pages("-1 0x7ffd2f0 0x401000\n"), true);  // a page fault
+  EXPECT_FALSE(parse_fills_pages("running\n"));
+  EXPECT_FALSE(parse_fills_pages(""));
 }
 
 TEST(ProcessInfoTest, ReadsThisProcess) {
