@@ -5,6 +5,7 @@
 #include <set>
 
 #include "harness/oracles/compare.h"
+#include "harness/oracles/tampering.h"
 
 namespace savegate::harness {
 namespace {
@@ -67,10 +68,14 @@ reports::Verdict bitwise_read_back(const Evidence& evidence) {
   std::size_t compared = 0;
   std::string reader_error = evidence.subject.reader.empty() ? "the subject has no reader" : "";
   Lines lines;
-  for (const Life& life : evidence.lives) {
+  for (std::size_t i = 0; i < evidence.lives.size(); ++i) {
+    const Life& life = evidence.lives[i];
+    const std::set<std::int64_t> damaged = damaged_steps(view, i);
     if (!life.record.reader_error.empty()) reader_error = life.record.reader_error;
     for (const Checkpoint& checkpoint : life.checkpoints) {
-      if (!checkpoint.complete || !checkpoint.announced) continue;
+      if (!checkpoint.complete || !checkpoint.announced || damaged.contains(checkpoint.step)) {
+        continue;
+      }
       ++checkpoints;
       const Lines found = judge_checkpoint(view, life, checkpoint, compared);
       lines.insert(lines.end(), found.begin(), found.end());

@@ -14,8 +14,53 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
+faults::Op carrier_of(faults::LateAt late) {
+  switch (late) {
+    case faults::LateAt::kFsync:
+      return faults::Op::kFsync;
+    case faults::LateAt::kClose:
+      return faults::Op::kClose;
+    case faults::LateAt::kWrite:
+      break;
+  }
+  return faults::Op::kWrite;
+}
+
+std::string names_of(std::uint64_t ops) {
+  std::string names;
+  for (int op = 0; op < 64; ++op) {
+    if ((ops >> op & 1) == 0) continue;
+    names += (names.empty() ? "" : " or ") + std::string(faults::op_name(faults::Op(op)));
+  }
+  return names;
+}
+
+// Whether the program does at all what a rule that never fired was to act on.
+std::string why_never(const faults::Layout& layout, const Life& life, const faults::Rule& rule) {
+  std::uint64_t ops = rule.match.ops;
+  const auto* error = std::get_if<faults::ErrnoAction>(&rule.action);
+  if (error != nullptr && error->late) ops = faults::op_bit(carrier_of(*error->late));
+  if (ops == 0) return "";
+  const std::vector<int>& ranks = rule.match.ranks;
+  const auto seen = std::count_if(
+      life.trace.records.begin(), life.trace.records.end(), [&](const faults::TraceRecord& record) {
+        return (ops & faults::op_bit(record.op)) != 0 &&
+               (ranks.empty() ||
+                std::find(ranks.begin(), ranks.end(), record.caller.rank) != ranks.end()) &&
+               (!rule.match.role || faults::classify(layout, record.path).role == *rule.match.role);
+      });
+  const std::string who =
+      ranks.empty() ? "any rank" : fmt::format("rank {}", fmt::join(ranks, ", "));
+  const std::string what =
+      names_of(ops) + (rule.match.role
+                           ? fmt::format(" on a {} file", faults::role_name(*rule.match.role))
+                           : std::string());
+  return seen == 0 ? fmt::format(": there was no {} by {}", what, who)
+                   : fmt::format(": of {} {} by {} none was what it asks for", seen, what, who);
+}
+
 // Rules: armed, counted, on record, and fired where required.
-void check_rules(const Life& life, Lines& lines) {
+void check_rules(const faults::Layout& layout, const Life& life, Lines& lines) {
   std::map<std::string, std::uint64_t> recorded;
   for (const faults::FiredRecord& fired : life.fired) ++recorded[fired.rule];
   std::map<std::string, std::uint64_t> counted;
@@ -26,19 +71,20 @@ void check_rules(const Life& life, Lines& lines) {
                                   life.record.number, rule.rule, rule.hits, recorded[rule.rule]));
     }
   }
-  const auto required = [&](const std::string& name) {
+  const auto required = [&](const std::string& name, const std::string& why) {
     const auto count = counted.find(name);
     if (count == counted.end()) {
       lines.push_back(fmt::format("life {} rule \"{}\" was never armed", life.record.number, name));
     } else if (count->second == 0) {
-      lines.push_back(fmt::format("life {} rule \"{}\" never fired", life.record.number, name));
+      lines.push_back(
+          fmt::format("life {} rule \"{}\" never fired{}", life.record.number, name, why));
     }
   };
   for (const faults::Rule& rule : life.spec.plan.rules) {
-    if (rule.required) required(rule.name);
+    if (rule.required) required(rule.name, why_never(layout, life, rule));
   }
   for (const faults::BudgetSpec& budget : life.spec.plan.budgets) {
-    if (budget.required) required(budget.name);
+    if (budget.required) required(budget.name, "");
   }
   for (const auto& [name, hits] : recorded) {
     if (!counted.contains(name)) {
@@ -76,7 +122,7 @@ void check_limits(const Life& life, Lines& lines) {
   }
 }
 
-void check_life(const Life& life, Lines& lines) {
+void check_life(const faults::Layout& layout, const Life& life, Lines& lines) {
   if (life.record.ranks.empty()) {
     lines.push_back(fmt::format("life {} had no rank", life.record.number));
   }
@@ -93,7 +139,7 @@ void check_life(const Life& life, Lines& lines) {
       lines.push_back(fmt::format("life {}: tampering {}", life.record.number, tampered));
     }
   }
-  check_rules(life, lines);
+  check_rules(layout, life, lines);
   check_limits(life, lines);
 }
 
@@ -222,7 +268,7 @@ reports::Verdict executed_faults(const Evidence& evidence) {
   for (std::size_t i = evidence.lives.size(); i < evidence.scenario.lives.size(); ++i) {
     lines.push_back(fmt::format("life {} was not run", i + 1));
   }
-  for (const Life& life : evidence.lives) check_life(life, lines);
+  for (const Life& life : evidence.lives) check_life(evidence.subject.layout, life, lines);
   check_comparisons(evidence, lines);
   if (!lines.empty()) {
     const std::string first = lines.front();

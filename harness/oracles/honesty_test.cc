@@ -30,6 +30,21 @@ TEST(ExecutedFaultsTest, ARequiredRuleWithoutAHitIsInvalid) {
   EXPECT_THAT(verdict.summary, HasSubstr("never fired"));
 }
 
+TEST(ExecutedFaultsTest, ARuleThatNeverFiredIsToldWhetherItsOperationWasEverThere) {
+  JobBuilder job = sound_job();
+  faults::Rule rule;
+  rule.name = "never";
+  rule.match.ops = faults::op_bit(faults::Op::kWrite);
+  rule.match.ranks = {1};
+  rule.action = faults::ErrnoAction{.error = EIO, .after = {}, .late = faults::LateAt::kClose};
+  job.at(0).spec.plan.rules.push_back(rule);
+  job.at(0).record.rules.push_back({.life = 1, .rule = "never", .required = true, .hits = 0});
+  std::erase_if(job.at(0).trace.records,
+                [](const auto& record) { return record.op == faults::Op::kClose; });
+  EXPECT_THAT(executed_faults(job.evidence).summary,
+              HasSubstr("never fired: there was no close by rank 1"));
+}
+
 TEST(ExecutedFaultsTest, ARuleThatIsNotRequiredMayStaySilent) {
   JobBuilder job = sound_job();
   faults::Rule rule;

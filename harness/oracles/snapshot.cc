@@ -6,6 +6,7 @@
 #include <set>
 
 #include "harness/oracles/compare.h"
+#include "harness/oracles/tampering.h"
 #include "harness/oracles/view.h"
 
 namespace savegate::harness {
@@ -91,16 +92,19 @@ reports::Verdict consistent_snapshot(const Evidence& evidence) {
                           : "the subject does not save asynchronously");
   }
   Judged judged;
-  for (const Life& life : evidence.lives) {
+  for (std::size_t i = 0; i < evidence.lives.size(); ++i) {
+    const Life& life = evidence.lives[i];
+    const std::set<std::int64_t> damaged = damaged_steps(view, i);
     for (const Checkpoint& checkpoint : life.checkpoints) {
-      if (!checkpoint.complete) continue;
+      if (!checkpoint.complete || damaged.contains(checkpoint.step)) continue;
       judge_reading(view, checkpoint.step, life.record.ended_ns, checkpoint.items,
                     fmt::format("after life {}: {}", life.record.number, checkpoint.path), judged);
     }
     std::set<std::int64_t> steps;
     for (int rank = 0; rank < view.world(); ++rank) {
       const Event* resumed = resumed_event(life, rank);
-      if (resumed != nullptr && resumed->ok && resumed->step) steps.insert(*resumed->step);
+      if (resumed == nullptr || !resumed->ok || !resumed->step) continue;
+      if (!damaged.contains(*resumed->step)) steps.insert(*resumed->step);
     }
     for (const std::int64_t step : steps) {
       judge_reading(view, step, life.record.started_ns, restored_items(life, step),

@@ -39,6 +39,19 @@ std::vector<DamagedFile> damaged_files(const View& view, std::size_t life_index)
   return damaged;
 }
 
+std::set<std::int64_t> damaged_steps(const View& view, std::size_t up_to_life) {
+  std::set<std::int64_t> steps;
+  for (std::size_t i = 0; i <= up_to_life; ++i) {
+    for (const DamagedFile& file : damaged_files(view, i)) {
+      if (file.step) steps.insert(*file.step);
+    }
+    for (const SaveGroup& group : view.groups()) {
+      if (group.life == &view.evidence().lives[i] && view.succeeded(group)) steps.erase(group.step);
+    }
+  }
+  return steps;
+}
+
 std::vector<std::string> damaged_reads(const Life& life) {
   std::vector<std::string> reads;
   for (const faults::FiredRecord& fired : life.fired) {

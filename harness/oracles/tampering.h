@@ -1,7 +1,9 @@
 // What was damaged before a life began, and what a rule damaged on its way in during the restore.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,10 @@ struct DamagedFile {
 
 // Files that differ between the end of the life before and the launch of this one.
 std::vector<DamagedFile> damaged_files(const View& view, std::size_t life_index);
+
+// Steps of which a file was damaged by then and not saved again since: what is read of them says
+// nothing of how they were written.
+std::set<std::int64_t> damaged_steps(const View& view, std::size_t up_to_life);
 
 // Reads of the restore that a rule corrupted or failed, quoted.
 std::vector<std::string> damaged_reads(const Life& life);
