@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 #include <numeric>
+#include <set>
 #include <tuple>
 
 namespace savegate::harness {
@@ -69,12 +70,53 @@ std::string mark_pattern(const TraceRecord& record) {
   return escaped(span == record.path2 ? span : span + "/" + record.path2);
 }
 
-// What is counted together as a rule counts.
-std::string count_name(const TraceRecord& record) {
-  return record.op == Op::kPhase ? mark_pattern(record) : record.path;
+std::vector<std::string> components(const std::string& path) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find('/', begin), path.size());
+    parts.push_back(path.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
 }
 
-Point make_point(const Generator& generator, const TraceRecord& record, std::uint64_t nth) {
+// What the saves outside of the phase call their files.
+class Names {
+ public:
+  Names(const faults::Trace& trace, const std::string& phase) {
+    for (const TraceRecord& record : trace.records) {
+      const bool of_a_save = record.phase.starts_with("save ") && record.op != Op::kPhase;
+      if (!of_a_save || in_phase(record.phase, phase)) continue;
+      for (const std::string& part : components(record.path)) known_.insert(without_numbers(part));
+    }
+  }
+
+  // The path, with a star for each part that is made up anew each time.
+  std::string glob(const std::string& path) const {
+    std::string glob;
+    for (const std::string& part : components(path)) {
+      if (!glob.empty()) glob += '/';
+      const bool comes_again = known_.empty() || known_.contains(without_numbers(part));
+      glob += comes_again ? escaped(part) : "*";
+    }
+    return glob;
+  }
+
+ private:
+  static std::string without_numbers(const std::string& text) {
+    std::string kept;
+    for (const char letter : text) {
+      const bool digit = letter >= '0' && letter <= '9';
+      if (!digit || !kept.ends_with('#')) kept += digit ? '#' : letter;
+    }
+    return kept;
+  }
+
+  std::set<std::string> known_;
+};
+
+Point make_point(const Generator& generator, const TraceRecord& record, const std::string& pattern,
+                 std::uint64_t nth) {
   Point point;
   point.rule.match.ops = faults::op_bit(record.op);
   point.rule.match.ranks = {record.caller.rank};
@@ -90,10 +132,11 @@ Point make_point(const Generator& generator, const TraceRecord& record, std::uin
       "rank " + std::to_string(record.caller.rank) + " " + std::string(faults::op_name(record.op));
   if (record.op == Op::kPhase) {
     point.text += " " + record.path + " " + record.path2;
-    point.rule.match.phase = mark_pattern(record);
+    point.rule.match.phase = pattern;
   } else {
-    point.rule.match.path = escaped(record.path);
-    point.text += " " + (record.path.empty() ? "." : record.path);
+    point.rule.match.path = pattern;
+    const bool made_up = pattern != escaped(record.path);
+    point.text += " " + (record.path.empty() ? "." : made_up ? pattern : record.path);
   }
   point.text += " nth " + std::to_string(nth);
   return point;
@@ -123,24 +166,43 @@ void add_moments(const Generator& generator, const TraceRecord& record, const Po
   }
 }
 
+// As a rule on that path counts.
+std::uint64_t count_like(const TraceRecord& record, const std::string& pattern,
+                         const std::vector<const TraceRecord*>& records) {
+  const faults::Glob glob(pattern);
+  const auto count = std::count_if(records.begin(), records.end(), [&](const TraceRecord* other) {
+    return other->caller.rank == record.caller.rank && other->op == record.op &&
+           glob.matches(other->path);
+  });
+  return static_cast<std::uint64_t>(count);
+}
+
 std::vector<Point> all_points(const Generator& generator, Kind kind, const faults::Trace& trace) {
   std::vector<Point> points;
   std::map<std::tuple<int, Op, std::string>, std::uint64_t> seen;
+  const Names names(trace, generator.phase);
   std::vector<const TraceRecord*> records;
   for (const TraceRecord& record : trace.records) records.push_back(&record);
   // The injector counts operations as they begin; the trace is in the order of their ends.
   std::sort(records.begin(), records.end(),
             [](const TraceRecord* a, const TraceRecord* b) { return a->begin_seq < b->begin_seq; });
-  for (const TraceRecord* record : records) {
+  std::erase_if(records, [&](const TraceRecord* record) {
     const int rank = record->caller.rank;
     const auto& ranks = generator.ranks;
-    if (rank < 0 || !belongs(kind, record->op) || !in_phase(record->phase, generator.phase))
-      continue;
-    if (!ranks.empty() && std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) continue;
-    const std::uint64_t nth = ++seen[{rank, record->op, count_name(*record)}];
+    return rank < 0 || !belongs(kind, record->op) || !in_phase(record->phase, generator.phase) ||
+           (!ranks.empty() && std::find(ranks.begin(), ranks.end(), rank) == ranks.end());
+  });
+  for (std::ptrdiff_t at = 0; at < std::ssize(records); ++at) {
+    const TraceRecord& record = *records[static_cast<std::size_t>(at)];
+    const std::string pattern =
+        record.op == Op::kPhase ? mark_pattern(record) : names.glob(record.path);
+    std::uint64_t nth = ++seen[{record.caller.rank, record.op, pattern}];
     // A failed one (a directory that a faster rank had made) need not come again.
-    if (record->error != 0) continue;
-    add_moments(generator, *record, make_point(generator, *record, nth), points);
+    if (record.error != 0) continue;
+    if (record.op != Op::kPhase && pattern != escaped(record.path)) {
+      nth = count_like(record, pattern, {records.begin(), records.begin() + at + 1});
+    }
+    add_moments(generator, record, make_point(generator, record, pattern, nth), points);
   }
   return points;
 }

@@ -8,7 +8,8 @@
 //
 // A point is an operation that succeeded in the clean life, named by rank, kind, path and its
 // number among that rank's like operations within the phase, so that it is found again in every
-// life.
+// life. A part of a path that no other save of the life knows, numbers aside, is made up anew each
+// time (`.tmpWuRvtg`): any name stands for it.
 #pragma once
 
 #include <cstdint>

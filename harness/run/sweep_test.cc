@@ -200,5 +200,24 @@ TEST_F(SweepTest, TheCleanScenarioHasNoFaultsAndEndsWithTheGeneratorsLife) {
   EXPECT_EQ(clean.lives.at(0).expect.outcome, Outcome::kComplete);
 }
 
+// A library that writes to a name made up anew each time (`.tmpWuRvtg`) meets its points all the
+// same.
+TEST_F(SweepTest, ANameThatNoOtherSaveKnowsIsAnyName) {
+  scenario_.generator->at = "every write";
+  trace_.records = {
+      record(Op::kWrite, 0, "step_1/.tmpKKhMI9", "save 1"),
+      record(Op::kWrite, 0, "step_1/shard-0", "save 1"),
+      record(Op::kWrite, 0, "step_2/shard-0", "save 2"),
+      record(Op::kWrite, 0, "step_2/.tmpWuRvtg", "save 2"),
+  };
+  const auto sweep = make_sweep(scenario_, trace_);
+  ASSERT_TRUE(sweep);
+  ASSERT_EQ(sweep->scenarios.size(), 2u);
+  const faults::Match& match = sweep->scenarios[1].lives[0].plan.rules[0].match;
+  EXPECT_EQ(match.path, "step_2/*");
+  EXPECT_EQ(match.nth, 2u);  // of the writes that this name covers
+  EXPECT_EQ(sweep->scenarios[0].lives[0].plan.rules[0].match.path, "step_2/shard-0");
+}
+
 }  // namespace
 }  // namespace savegate::harness
