@@ -36,6 +36,36 @@ TEST_F(SubjectsTest, DcpOnAFullDiskFailsTogetherAndNeverNamesTheError) {
   EXPECT_THAT(ran.output, Not(HasSubstr("FAIL C1")));
 }
 
+class SoundSubjectTest : public SubjectsTest, public testing::WithParamInterface<const char*> {};
+
+// In new processes: what each framework saves, it restores bit by bit, and trains on from it alike.
+TEST_P(SoundSubjectTest, WithoutAFaultAFrameworkRestoresWhatItSaved) {
+  const Ran ran = savegate_.run(std::string("run smoke/clean --subject ") + GetParam());
+  if (ran.status == 3) GTEST_SKIP() << ran.output;
+  EXPECT_EQ(ran.status, 0) << ran.output;
+}
+
+INSTANTIATE_TEST_SUITE_P(Subjects, SoundSubjectTest, testing::Values("safetensors", "transformers"),
+                         [](const auto& name) { return std::string(name.param); });
+
+// Accelerate's own choice: a file of random states that cannot be read is passed over.
+TEST_F(SubjectsTest, AccelerateGoesOnWithFreshRandomNumbersWhereItsFileIsCut) {
+  const Ran ran = savegate_.run("run smoke/kill-mid-shard --subject accelerate");
+  if (ran.status == 3) GTEST_SKIP() << ran.output;
+  EXPECT_EQ(ran.status, 1) << ran.output;
+  EXPECT_THAT(ran.output, HasSubstr("FAIL C10"));
+  EXPECT_THAT(ran.output, HasSubstr("`rng.torch`"));
+}
+
+// The call returns before the numbers are text: the checkpoint of step 4 has the counter of step 6.
+TEST_F(SubjectsTest, OrbaxSavesNumbersAsTheyAreOnceItsDirectoriesAreMade) {
+  const Ran ran = savegate_.run("run async/late-start --subject orbax");
+  if (ran.status == 3) GTEST_SKIP() << ran.output;
+  EXPECT_EQ(ran.status, 1) << ran.output;
+  EXPECT_THAT(ran.output, HasSubstr("FAIL G5"));
+  EXPECT_THAT(ran.output, HasSubstr("`scheduler.rate` is that of step 6"));
+}
+
 // docs/subject-contract.md shows the diff.
 TEST_F(SubjectsTest, AnExistingScriptIsPutUnderTestInUnderTwentyAddedLines) {
   const std::string folder = savegate_.folder() + "/training";

@@ -1,0 +1,1 @@
+../torch-dcp/training.py
