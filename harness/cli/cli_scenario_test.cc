@@ -52,6 +52,11 @@ TEST_F(CliTest, AFailureExitsWithOneAndEndsWithTheCommandThatRepeatsIt) {
   EXPECT_THAT(ran.output, HasSubstr("savegate run "));
 }
 
+TEST_F(CliTest, TheSoundSavePathPassesTheSuitesAndEveryKill) {
+  const Ran ran = savegate_.run("run smoke enospc short-io latency restore kill-sweep");
+  EXPECT_EQ(ran.status, 0) << ran.output;
+}
+
 TEST_F(CliTest, EvidenceThatCannotBeReadIsInvalidAndTheRestIsJudged) {
   ASSERT_EQ(savegate_.run("run smoke/clean smoke/short-reads").status, 0);
   const std::string latest = savegate_.store() + "/latest";

@@ -42,6 +42,14 @@ void add_options(CLI::App& command, Options& options) {
   command.add_option("--junit", options.junit, "also write the JUnit report here");
   command.add_option("--timeout", options.timeout,
                      "end a life after so long without progress of any rank, such as 60s");
+  CLI::Option* quiet = command.add_flag_callback(
+      "--quiet", [&options] { options.verbosity = Verbosity::kQuiet; },
+      "no progress, and of the verdicts what did not pass");
+  command
+      .add_flag_callback(
+          "--verbose", [&options] { options.verbosity = Verbosity::kVerbose; },
+          "a line for each life and each point of a sweep too")
+      ->excludes(quiet);
   command
       .add_option("--jobs", options.jobs,
                   "scenarios at the same time; default: one a core, at most 4, one on a GPU")

@@ -26,6 +26,8 @@ enum ExitCode : int {
   kInterrupted = 130,
 };
 
+enum class Verbosity : std::uint8_t { kQuiet, kNormal, kVerbose };
+
 struct Options {
   std::string subject = "reference";
   std::vector<std::string> command;  // after `--`: takes the subject's place
@@ -38,7 +40,8 @@ struct Options {
   std::string keep = "failed";  // failed | all | none: backing trees that stay
   std::string junit;            // "": only the store's junit.xml
   std::string timeout;          // "": as the scenario says
-  std::optional<int> jobs;      // default: one a core, at most 4; one on a GPU
+  Verbosity verbosity = Verbosity::kNormal;
+  std::optional<int> jobs;  // default: one a core, at most 4; one on a GPU
 };
 
 // As on a command line, after what it runs: " --world 4 --subject reference", or " -- COMMAND…".

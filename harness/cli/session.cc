@@ -71,6 +71,7 @@ Session::Session(Catalog catalog, Options options, harness::RunDirectory directo
       directory_(std::move(directory)),
       fork_servers_({"SAVEGATE_DEVICE=" + options_.device, harness::python_path(catalog_.bin)},
                     directory_.path()),
+      progress_(options_.verbosity),
       started_ns_(harness::monotonic_ns()) {
   record_.id = directory_.id();
   record_.command = std::move(command_line);
@@ -103,6 +104,15 @@ std::string Session::repeat_command(const std::string& folder, const std::string
 }
 
 Result<ScenarioResult> Session::run_one(const Job& job) {
+  const std::string name = job.scenario.suite + "/" + job.scenario.name;
+  progress_.begin(name);
+  Result<ScenarioResult> result = run_shown(job, name);
+  progress_.end(name);
+  if (result && reports::did_not_pass(result->outcome)) progress_.failed();
+  return result;
+}
+
+Result<ScenarioResult> Session::run_shown(const Job& job, const std::string& name) {
   const std::uint64_t start_ns = harness::monotonic_ns();
   harness::RunOptions run;
   run.store_directory = directory_.path();
@@ -111,7 +121,7 @@ Result<ScenarioResult> Session::run_one(const Job& job) {
   run.bin = catalog_.bin;
   const bool forks = job.subject.fork_point && job.subject.launcher == "direct";
   if (forks && !job.fresh_programs) run.fork_servers = &fork_servers_;
-  run.progress = [this](const harness::LifeProgress& progress) { progress_.life(progress); };
+  run.progress = [&](const harness::LifeProgress& progress) { progress_.life(name, progress); };
   SAVEGATE_TRY(const std::string folder, harness::run_scenario(job.scenario, job.subject, run));
   if (job.alter) SAVEGATE_CHECK(job.alter(folder));
 
@@ -145,9 +155,7 @@ Result<void> Session::run_jobs(
         done(i, budget_->not_run(scenario));
         continue;
       }
-      progress_.begin(scenario.suite + "/" + scenario.name);
       auto result = run_one(jobs[i]);
-      progress_.end();
       if (harness::interrupted()) return;  // cut short: no verdict
       const std::lock_guard lock(mutex);
       if (result) {
@@ -181,6 +189,7 @@ Result<std::vector<Scenario>> Session::expand(const Scenario& scenario, const Su
     return std::vector<Scenario>{};
   }
   const Scenario clean = harness::clean_scenario(scenario);
+  progress_.expect(1);
   SAVEGATE_TRY(const ScenarioResult recorded, run_one({clean, subject}));
   if (harness::interrupted()) return std::vector<Scenario>{};
   if (recorded.outcome != Outcome::kPass) {
@@ -218,6 +227,8 @@ Result<void> Session::run(std::vector<Scenario> scenarios, const Subject& subjec
       if (is_sweep_point(result) && ran) ++record_.coverage.back().tried;
       if (!is_sweep_point(result) || reports::did_not_pass(result.outcome))
         progress_.print(reports::render_scenario(result, isatty(STDOUT_FILENO) != 0));
+      else
+        progress_.print_if_verbose(reports::render_scenario(result, isatty(STDOUT_FILENO) != 0));
       record(result);
     });
     jobs.clear();
@@ -245,6 +256,7 @@ Result<void> Session::run(std::vector<Scenario> scenarios, const Subject& subjec
 }
 
 Result<int> Session::finish(Gate* gate) {
+  progress_.rest();
   record_.seconds = seconds_since(started_ns_);
   if (gate != nullptr) gate->weigh(record_);
   SAVEGATE_CHECK(directory_.write("result.json", reports::print_json(record_)));

@@ -78,6 +78,7 @@ class Session {
   Session(Catalog catalog, Options options, harness::RunDirectory directory,
           std::string command_line);
   Result<reports::ScenarioResult> run_one(const Job& job);
+  Result<reports::ScenarioResult> run_shown(const Job& job, const std::string& name);
   Result<std::vector<harness::Scenario>> expand(const harness::Scenario& scenario,
                                                 const harness::Subject& subject);
   std::string repeat_command(const std::string& folder, const std::string& backing) const;

@@ -50,6 +50,7 @@ FailureWatch::FailureWatch(const std::string& events_directory, int world,
     : started_ns_(monotonic_ns()), fired_tail_(fired_path) {
   for (int rank = 0; rank < world; ++rank)
     events_.emplace_back(events_file(events_directory, rank));
+  last_lines_.resize(events_.size());
 }
 
 bool FailureWatch::read_new() {
@@ -58,10 +59,11 @@ bool FailureWatch::read_new() {
     any = true;
     read_fired_line(line);
   }
-  for (LineTail& tail : events_) {
-    for (const std::string& line : tail.read_new()) {
+  for (std::size_t rank = 0; rank < events_.size(); ++rank) {
+    for (std::string& line : events_[rank].read_new()) {
       any = true;
       read_event_line(line);
+      last_lines_[rank] = std::move(line);
     }
   }
   return any;
@@ -86,6 +88,16 @@ void FailureWatch::read_event_line(const std::string& line) {
   if (!contains(line, "\"ok\":false") && !contains(line, "\"ok\": false")) return;
   const auto event = parse_event(line);
   if (event && !event->ok) keep_first(first_report_ns_, event->time_ns);
+}
+
+std::string FailureWatch::last_event(int rank) const {
+  if (rank < 0 || static_cast<std::size_t>(rank) >= last_lines_.size()) return "";
+  const auto event = parse_event(last_lines_[static_cast<std::size_t>(rank)]);
+  if (!event) return "";
+  std::string text(event_name(event->kind));
+  if (!event->name.empty()) text += " " + event->name;
+  if (event->step) text += ", step " + std::to_string(*event->step);
+  return text;
 }
 
 bool FailureWatch::killed_by_rule(int rank) const {

@@ -37,6 +37,8 @@ class FailureWatch {
   }  // a rule gave an error or killed
   std::uint64_t first_report_ns() const { return first_report_ns_; }  // a rank said ok = false
   std::uint64_t fired() const { return fired_; }
+  // What the rank said last: "save_begin, step 2"; "" while it said nothing.
+  std::string last_event(int rank) const;
   // A kill rule acted on the rank (or on the whole job).
   bool killed_by_rule(int rank) const;
   // The rule that holds an operation of the rank, "" for none; and since when the first is held.
@@ -53,6 +55,7 @@ class FailureWatch {
 
   std::uint64_t started_ns_;
   std::vector<LineTail> events_;
+  std::vector<std::string> last_lines_;  // as events_
   LineTail fired_tail_;
   std::uint64_t first_fault_ns_ = 0;
   std::uint64_t first_report_ns_ = 0;

@@ -144,6 +144,7 @@ Watch LifeRunner::make_watch() {
     watch.progress = [this](LifeProgress progress) {
       progress.scenario = setup_.scenario.name;
       progress.life = setup_.number;
+      progress.until = spec_.until;
       setup_.options.progress(progress);
     };
   }

@@ -336,8 +336,38 @@ void Supervisor::report_progress() {
   LifeProgress progress;
   progress.elapsed_ns = now - started_ns_;
   progress.fired = failures_.fired();
-  for (const WatchedRank& rank : ranks_) progress.ranks.push_back({rank.rank, rank.running});
+  if (watch_.ranks_directory.empty()) {
+    for (const WatchedRank& rank : ranks_) progress.ranks.push_back(view_of(rank));
+  } else {  // how a launcher's ranks end is known once they all have
+    for (int rank = 0; rank < watch_.world; ++rank)
+      progress.ranks.push_back({rank, running_ > 0, failures_.last_event(rank)});
+  }
+  progress.waits_for = waits_for(now);
   watch_.progress(progress);
+}
+
+RankView Supervisor::view_of(const WatchedRank& rank) const {
+  RankView view{.rank = rank.rank, .running = rank.running, .state = {}};
+  if (!rank.running && rank.record.signal)
+    view.state = "ended by signal " + std::to_string(*rank.record.signal);
+  else if (!rank.running)
+    view.state = "left with exit status " + std::to_string(rank.record.exit_status.value_or(0));
+  else if (const std::string rule = failures_.held_by(rank.rank); !rule.empty())
+    view.state = "held by rule " + rule;
+  else
+    view.state = failures_.last_event(rank.rank);
+  if (view.state.empty()) view.state = "starting";
+  return view;
+}
+
+std::string Supervisor::waits_for(std::uint64_t now) const {
+  const auto left = [&](std::uint64_t deadline) {
+    return seconds(deadline > now ? deadline - now : 0) + " left";
+  };
+  if (deadline_from_ns_ != 0)
+    return "all ranks to leave after the first failure, " +
+           left(deadline_from_ns_ + watch_.within_ns);
+  return "progress of any rank, " + left(last_progress_ns_ + no_progress_ns());
 }
 
 Result<Supervision> Supervisor::finish() {

@@ -32,6 +32,7 @@ inline constexpr int kLauncher = -1;  // in place of a rank: the launcher that s
 struct RankView {
   int rank = 0;
   bool running = false;
+  std::string state;  // "save_begin, step 2", "held by rule …", "left with exit status 1"
 };
 
 struct LifeProgress {
@@ -39,7 +40,9 @@ struct LifeProgress {
   int life = 0;
   std::uint64_t elapsed_ns = 0;
   std::uint64_t fired = 0;
+  std::string until;  // "save 2"
   std::vector<RankView> ranks;
+  std::string waits_for;  // "all ranks to leave, 9.2 s left"
 };
 
 struct Watch {
@@ -105,6 +108,8 @@ class Supervisor {
   bool wait_for_ranks(std::uint64_t nanoseconds);
   void end_strays();
   void report_progress();
+  RankView view_of(const WatchedRank& rank) const;
+  std::string waits_for(std::uint64_t now) const;
   Result<Supervision> finish();
 
   Watch watch_;
