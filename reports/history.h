@@ -9,11 +9,11 @@
 // What is here is pure; history_file.h keeps the rows.
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "reports/result.h"
@@ -28,7 +28,11 @@ struct About {
   std::string subject;
   int world = 0;
   std::string device;
-  auto operator<=>(const About&) const = default;
+  bool operator==(const About&) const = default;
+  bool operator<(const About& other) const {
+    return std::tie(scenario, subject, world, device) <
+           std::tie(other.scenario, other.subject, other.world, other.device);
+  }
 };
 
 // One result of one run.
