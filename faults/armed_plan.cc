@@ -289,6 +289,17 @@ std::vector<std::uint32_t> ArmedPlan::budgets_of(std::string_view path) const {
   return budgets;
 }
 
+std::vector<std::uint32_t> ArmedPlan::common_budgets_of(std::string_view path) const {
+  std::vector<std::uint32_t> budgets = budgets_of(path);
+  std::erase_if(budgets, [&](std::uint32_t index) { return !plan_.budgets[index].ranks.empty(); });
+  return budgets;
+}
+
+bool ArmedPlan::counts_for(std::uint32_t budget, int rank) const {
+  const std::vector<int>& ranks = plan_.budgets[budget].ranks;
+  return ranks.empty() || std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+}
+
 ArmedPlan::Selection ArmedPlan::select(std::string_view path) const {
   Selection selection;
   if (rules_.empty() && budget_paths_.empty()) return selection;
@@ -313,7 +324,16 @@ Decision ArmedPlan::decide(const Operation& operation, RuleSet& rules,
   index_.each(operation, rules, phases,
               [&](std::uint32_t index) { ask(operation, index, rules, verdict); });
   if (!budgets.empty() && (kCharging & op_bit(operation.op)) != 0) {
-    charge(operation, budgets, verdict);
+    const auto counted = [&](std::uint32_t index) {
+      return counts_for(index, operation.caller.rank);
+    };
+    if (std::all_of(budgets.begin(), budgets.end(), counted)) {
+      charge(operation, budgets, verdict);
+    } else {
+      std::vector<std::uint32_t> of_rank;
+      std::copy_if(budgets.begin(), budgets.end(), std::back_inserter(of_rank), counted);
+      charge(operation, of_rank, verdict);
+    }
   }
   if (!budgets.empty() && (kMaking & op_bit(operation.op)) != 0) take_inode(budgets, verdict);
   return verdict.take();

@@ -48,7 +48,7 @@ class ArmedPlan {
     std::vector<std::uint32_t> budgets;
   };
   Selection select(std::string_view path) const;
-  std::vector<std::uint32_t> budgets_of(std::string_view path) const;
+  std::vector<std::uint32_t> common_budgets_of(std::string_view path) const;  // of all ranks
 
   // `rules` are those of the file; what is over for this file leaves them.
   Decision decide(const Operation& operation, RuleSet& rules,
@@ -64,6 +64,8 @@ class ArmedPlan {
 
  private:
   class Verdict;
+  std::vector<std::uint32_t> budgets_of(std::string_view path) const;
+  bool counts_for(std::uint32_t budget, int rank) const;
   static std::deque<RuleState> states_of(const Plan& plan);
   void ask(const Operation& operation, std::uint32_t index, RuleSet& of_file, Verdict& verdict);
   struct BudgetCount {

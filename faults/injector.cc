@@ -83,7 +83,7 @@ int Injector::attempt(int rank) const { return impl_->phases.now(rank)->attempt;
 
 void Injector::adopt(FileId file, std::string_view path, std::uint64_t size) {
   const std::shared_ptr<ArmedPlan> armed = impl_->armed_now();
-  armed->accounts().adopt(armed->budgets_of(path), file, size);
+  armed->accounts().adopt(armed->common_budgets_of(path), file, size);
 }
 
 void Injector::truncated(FileId file, std::uint64_t size) {
@@ -96,7 +96,7 @@ void Injector::punched(FileId file, std::uint64_t from, std::uint64_t to) {
 
 void Injector::settle_inode(std::string_view path, FileId file) {
   const std::shared_ptr<ArmedPlan> armed = impl_->armed_now();
-  armed->accounts().settle_inode(armed->budgets_of(path), file);
+  armed->accounts().settle_inode(armed->common_budgets_of(path), file);
 }
 
 void Injector::released(FileId file) {
@@ -107,7 +107,7 @@ void Injector::released(FileId file) {
 
 std::optional<Space> Injector::space(std::string_view path) const {
   const std::shared_ptr<ArmedPlan> armed = impl_->armed_now();
-  return armed->accounts().tightest(armed->budgets_of(path));
+  return armed->accounts().tightest(armed->common_budgets_of(path));
 }
 
 std::vector<Injector::RuleCount> Injector::counts() const { return impl_->armed_now()->counts(); }

@@ -345,6 +345,16 @@ TEST(BudgetDecisionTest, CoversItsPathsOnly) {
   EXPECT_EQ(mount.injector.space("ckpt/x")->free, 8192U);
 }
 
+TEST(BudgetDecisionTest, OfARankChargesAndLimitsWhatThatRankWrites) {
+  TestMount mount("[[budget]]\nrank = 1\nlimit = '8KiB'\n");
+  mount.injector.adopt(TestMount::file_of("a"), "a", 1 << 20);
+  EXPECT_FALSE(mount.write("a", 0, 1 << 20, /*rank=*/0).acts());
+  EXPECT_FALSE(mount.write("b", 0, 8192, /*rank=*/1).acts());
+  EXPECT_EQ(mount.write("b", 8192, 1, /*rank=*/1).error, ENOSPC);
+  EXPECT_FALSE(mount.write("b", 8192, 1, /*rank=*/0).acts());
+  EXPECT_FALSE(mount.injector.space("b"));
+}
+
 TEST(BudgetDecisionTest, SpaceComesBackWhenAFileIsReleased) {
   TestMount mount(kQuota);
   mount.write("ckpt/a", 0, 8192);

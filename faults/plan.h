@@ -192,6 +192,7 @@ struct Rule {
 struct BudgetSpec {
   std::string name;
   std::string path = "**";              // glob; files that it covers share the budget
+  std::vector<int> ranks;               // whose writes it counts and limits; empty: anybody's
   std::optional<std::uint64_t> limit;   // bytes
   std::optional<std::uint64_t> inodes;  // files, directories and the like
   int error = 28;                       // errno once exhausted (ENOSPC)

@@ -395,6 +395,7 @@ std::string print_plan(const Plan& plan) {
     out += "\n[[budget]]\n";
     out +=
         fmt::format("name = {}\npath = {}\n", toml_string(budget.name), toml_string(budget.path));
+    if (!budget.ranks.empty()) out += fmt::format("rank = {}\n", numbers(budget.ranks));
     if (budget.limit) out += fmt::format("limit = {}\n", toml_string(print_bytes(*budget.limit)));
     if (budget.inodes) out += fmt::format("inodes = {}\n", *budget.inodes);
     out += fmt::format("errno = {}\nblock = {}\n", toml_string(errno_name(budget.error)),

@@ -108,6 +108,13 @@ TEST(PlanTest, KeysOfAnotherActionAreRefused) {
               HasSubstr("`at` needs when = \"middle\""));
 }
 
+TEST(PlanTest, ABudgetOfRanksLimitsBytesAlone) {
+  EXPECT_EQ(parsed("[[budget]]\nlimit = '1MiB'\nrank = [1, 3]\n").budgets.at(0).ranks,
+            (std::vector<int>{1, 3}));
+  EXPECT_THAT(error_of("[[budget]]\ninodes = 7\nrank = 1\n"),
+              HasSubstr("`rank` goes with `limit`"));
+}
+
 TEST(PlanTest, GivenNamesAreUniqueAndMadeOnesGetANumber) {
   EXPECT_THAT(error_of("[[rule]]\nname = 'a'\naction = { hang = true }\n[[budget]]\nname = 'a'\n"
                        "limit = 1\n"),

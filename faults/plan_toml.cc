@@ -320,6 +320,7 @@ BudgetSpec read_budget(TomlReader& table) {
   BudgetSpec budget;
   budget.name = table.string("name");
   budget.path = table.string("path", "**");
+  budget.ranks = read_numbers(table, "rank", 0);
   if (!table.has("limit") && !table.has("inodes")) {
     table.error_missing("a budget needs a `limit`, such as limit = \"1GiB\", or `inodes`");
   }
@@ -327,6 +328,10 @@ BudgetSpec read_budget(TomlReader& table) {
   if (table.has("limit")) budget.limit = limit;
   const auto inodes = static_cast<std::uint64_t>(table.integer("inodes", 0, 0, INT64_MAX));
   if (table.has("inodes")) budget.inodes = inodes;
+  if (budget.inodes && !budget.ranks.empty()) {
+    table.error_at(
+        "rank", "`rank` goes with `limit`: who took an inode is not known when it is given back");
+  }
   budget.error = read_errno(table, ENOSPC);
   constexpr std::uint64_t kMostBlock = std::uint64_t{1} << 30;
   const auto block = read_text<std::uint64_t>(table, "block", 4096, parse_bytes);
@@ -341,6 +346,8 @@ BudgetSpec read_budget(TomlReader& table) {
     if (budget.limit) parts.push_back(print_bytes(*budget.limit));
     if (budget.inodes) parts.push_back(fmt::format("{} inodes", *budget.inodes));
     budget.name = fmt::format("budget {} on {}", fmt::join(parts, ", "), budget.path);
+    if (!budget.ranks.empty())
+      budget.name += fmt::format(" of rank {}", fmt::join(budget.ranks, ", "));
   }
   return budget;
 }

@@ -92,6 +92,7 @@ class Loader {
     for (int rank = 0; rank < evidence_.scenario.world; ++rank) {
       const std::string path = fmt::format("{}/events/rank-{}.jsonl", name, rank);
       life.events.push_back(read_events(directory_ + "/" + path, path));
+      note_lost_events(fmt::format("{}/logs/rank-{}.log", name, rank), life.events.back());
     }
     for_each_line(name + "/fired.jsonl", [&](const std::string& line) -> Result<void> {
       SAVEGATE_TRY(auto fired, faults::fired_from_json_line(line));
@@ -108,6 +109,17 @@ class Loader {
     }
     load_trace(name + "/trace.bin", life);
     evidence_.lives.push_back(std::move(life));
+  }
+
+  // An instrument that cannot write events can only print that.
+  void note_lost_events(const std::string& path, EventLog& events) {
+    std::ifstream log(directory_ + "/" + path);
+    std::string line;
+    for (int number = 1; std::getline(log, line); ++number) {
+      if (line.find(kEventsLost) == std::string::npos) continue;
+      events.errors.push_back(fmt::format("{}:{}: {}", path, number, line));
+      return;
+    }
   }
 
   void load_trace(const std::string& path, Life& life) {

@@ -27,6 +27,9 @@
 
 namespace savegate::harness {
 
+// What a rank's log holds where its instrument could not write an event; the reason follows.
+inline constexpr std::string_view kEventsLost = "savegate: events lost: ";
+
 struct RankProcess {
   int rank = 0;
   std::int64_t pid = 0;

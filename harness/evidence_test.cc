@@ -11,6 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -108,6 +109,15 @@ TEST_F(StoredEvidenceTest, WholeEvidenceHasNoProblems) {
   EXPECT_EQ(evidence->scenario.name, "stored");
   ASSERT_EQ(evidence->lives.size(), 1U);
   EXPECT_EQ(evidence->lives[0].events[0].events.size(), 1U);
+}
+
+TEST_F(StoredEvidenceTest, ALogThatTellsOfLostEventsIsAnErrorOfTheEvents) {
+  fs::create_directories(directory_ + "/life-1/logs");
+  write("life-1/logs/rank-0.log", "step 1\n50 %savegate: events lost: open: EACCES\nstep 2\n");
+  const auto evidence = load_evidence(directory_);
+  ASSERT_TRUE(evidence);
+  EXPECT_THAT(evidence->lives[0].events[0].errors,
+              ElementsAre("life-1/logs/rank-0.log:2: 50 %savegate: events lost: open: EACCES"));
 }
 
 TEST_F(StoredEvidenceTest, AnAlteredFileIsFound) {

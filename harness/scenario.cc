@@ -277,6 +277,7 @@ Result<Suite> read_suite(std::string_view toml, std::string_view source_name, bo
   suite.summary = root.required_string("summary");
   const int world = static_cast<int>(root.integer("world", 2, 1, 4096));
   const auto seed = static_cast<std::uint64_t>(root.integer("seed", 1, 0, INT64_MAX));
+  const auto most = static_cast<std::uint64_t>(root.integer("sample", INT64_MAX, 1, INT64_MAX));
   for (const std::string& name : root.strings("include")) {
     if (is_included) {
       root.error_at("include", "a suite that is included cannot include others");
@@ -285,9 +286,17 @@ Result<Suite> read_suite(std::string_view toml, std::string_view source_name, bo
     const auto path = std::filesystem::path(source_name).parent_path() / (name + ".toml");
     SAVEGATE_TRY(const std::string text, text_of_suite(path.string()));
     SAVEGATE_TRY(Suite included, read_suite(text, path.string(), /*is_included=*/true));
+    for (Scenario& scenario : included.scenarios) {
+      if (root.has("sample") && scenario.generator)
+        scenario.generator->sample = std::min(most, scenario.generator->sample.value_or(most));
+    }
     std::move(included.scenarios.begin(), included.scenarios.end(),
               std::back_inserter(suite.scenarios));
   }
+  if (root.has("sample") && !root.has("include"))
+    root.error_at(
+        "sample",
+        "`sample` here is of the sweeps in suites that are included; name them with `include`");
   for (TomlReader& table : root.tables("scenario"))
     suite.scenarios.push_back(read_scenario(table, suite, world, seed));
   SAVEGATE_CHECK(root.finish());

@@ -75,6 +75,22 @@ TEST(SuitesTest, ASuiteThatIncludesAnotherHasItsScenariosUnderTheirOwnNames) {
   EXPECT_EQ(nightly->scenarios.back().suite, "nightly");
 }
 
+TEST(SuitesTest, SweepsThatAreIncludedAreSampledAsTheSuiteSays) {
+  const auto suite = parse_suite("name = 's'\nsummary = 's'\ninclude = 'enospc'\nsample = 5\n",
+                                 SAVEGATE_SOURCE_DIR "/scenarios/suites/mine.toml");
+  ASSERT_TRUE(suite) << suite.error().to_string();
+  int sweeps = 0;
+  for (const Scenario& scenario : suite->scenarios) {
+    if (!scenario.generator) continue;
+    ++sweeps;
+    EXPECT_EQ(scenario.generator->sample, 5U) << scenario.name;
+  }
+  EXPECT_GT(sweeps, 0);
+  const auto alone = parse_suite("name = 's'\nsummary = 's'\nsample = 5\n", "mine.toml");
+  ASSERT_FALSE(alone);
+  EXPECT_THAT(alone.error().to_string(), HasSubstr("suites that are included"));
+}
+
 // Else two suites that include each other would never end.
 TEST(SuitesTest, AnIncludedSuiteCannotIncludeOthers) {
   const auto suite = parse_suite("name = 's'\nsummary = 's'\ninclude = 'nightly'\n",

@@ -128,7 +128,7 @@ class Hook:
         try:
             self._events = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         except OSError as error:
-            _say("no events: %s" % error)
+            _say("events lost: %s" % error)
             return
         self.enabled = True
         if path in _said_hello:
@@ -328,7 +328,7 @@ class Hook:
         data = text.encode("utf-8", "replace")  # names of files may hold what is no text
         if os.write(self._events, data) != len(data):  # one write: lines never mix
             self.enabled = False
-            _say("events end here: a line was written in part")
+            _say("events lost: a line was written in part")
 
     def _mark(self, kind, name):
         """Waits until the daemon has answered, as long as a rule holds the rank here."""
@@ -351,7 +351,7 @@ class Hook:
             self._append("hook_error", name=call, error={"text": text[:4000]})
         except Exception as second:  # the events cannot be written: nothing more is judged
             self.enabled = False
-            _say("events end here: %s" % second)
+            _say("events lost: %s" % second)
 
 
 class Loading:

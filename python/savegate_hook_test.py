@@ -233,8 +233,10 @@ class HarmlessTest(unittest.TestCase):
             self.assertFalse(hook.enabled)
 
     def test_an_event_file_that_cannot_be_opened_raises_nothing(self):
-        with Run(SAVEGATE_EVENTS="/nonexistent/rank-0.jsonl"), quiet():
-            self.assertFalse(savegate_hook.Hook().enabled)
+        with Run(SAVEGATE_EVENTS="/nonexistent/rank-0.jsonl"):
+            with contextlib.redirect_stderr(io.StringIO()) as said:
+                self.assertFalse(savegate_hook.Hook().enabled)
+        self.assertTrue(said.getvalue().startswith("savegate: events lost: "), said.getvalue())
 
     def test_a_daemon_that_is_gone_ends_the_marks_alone(self):
         with Run(SAVEGATE_CONTROL="/nonexistent/control") as run, quiet():

@@ -76,7 +76,7 @@ Worker::Worker(Environment environment) : environment_(std::move(environment)) {
   if (environment_.events.empty()) return;
   events_ = ::open(environment_.events.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (events_ < 0) {
-    std::fprintf(stderr, "savegate: %s\n",
+    std::fprintf(stderr, "savegate: events lost: %s\n",
                  system_error("open", environment_.events).to_string().c_str());
   }
   connect_control();
@@ -121,7 +121,7 @@ void Worker::append(const std::string& line) {
   if (written == static_cast<ssize_t>(whole.size())) return;
   events_broken_ = true;
   std::fprintf(
-      stderr, "savegate: events end here: %s\n",
+      stderr, "savegate: events lost: %s\n",
       system_error("write", environment_.events, written < 0 ? errno : EIO).to_string().c_str());
 }
 
