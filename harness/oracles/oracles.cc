@@ -70,17 +70,34 @@ void hold_to_claims(const Evidence& evidence, std::vector<reports::Verdict>& ver
   }
 }
 
-// Where the file system itself died under the subject, nothing that the subject did is its failure.
-void void_without_file_system(const Evidence& evidence, std::vector<reports::Verdict>& verdicts) {
-  if (std::none_of(evidence.lives.begin(), evidence.lives.end(),
-                   [](const Life& life) { return life.record.daemon_died; })) {
+bool lost_events(const Life& life) {
+  return std::any_of(life.events.begin(), life.events.end(), [](const EventLog& log) {
+    return !log.errors.empty() ||
+           std::any_of(log.events.begin(), log.events.end(),
+                       [](const Event& event) { return event.kind == EventKind::kHookError; });
+  });
+}
+
+// Where the file system died under the subject, nothing that it did is its failure; where its
+// instrument lost events, what it did not say may have been done.
+void void_where_the_harness_failed(const Evidence& evidence,
+                                   std::vector<reports::Verdict>& verdicts) {
+  const auto in_a_life = [&](auto happened) {
+    return std::any_of(evidence.lives.begin(), evidence.lives.end(), happened);
+  };
+  std::string why;
+  if (in_a_life([](const Life& life) { return life.record.daemon_died; })) {
+    why = "the file system died: ";
+  } else if (in_a_life(lost_events)) {
+    why = "the subject's instrument lost events: ";
+  } else {
     return;
   }
   for (reports::Verdict& verdict : verdicts) {
     if (verdict.outcome != reports::Outcome::kFail || verdict.requirement.starts_with('H'))
       continue;
     verdict.outcome = reports::Outcome::kInvalid;
-    verdict.summary = "the file system died: " + verdict.summary;
+    verdict.summary = why + verdict.summary;
   }
 }
 
@@ -155,7 +172,7 @@ reports::ScenarioResult judge(const Evidence& evidence) {
   result.world = scenario.world;
   for (const Oracle& oracle : all_oracles()) result.verdicts.push_back(oracle.judge(evidence));
   hold_to_claims(evidence, result.verdicts);
-  void_without_file_system(evidence, result.verdicts);
+  void_where_the_harness_failed(evidence, result.verdicts);
   result.outcome = reports::overall(result.verdicts);
 
   const View view(evidence);

@@ -369,6 +369,14 @@ TEST(JudgeTest, WhatAFileSystemThatDiedLeavesBehindIsInvalid) {
   EXPECT_EQ(judge(job.evidence).outcome, Outcome::kInvalid);
 }
 
+TEST(JudgeTest, WhatARankDidNotSayWhereItsEventsWereLostIsInvalid) {
+  JobBuilder job = sound_job();
+  job.current().events[1].events.pop_back();  // `done`
+  EXPECT_EQ(judge(job.evidence).outcome, Outcome::kFail);
+  job.current().events[1].errors.emplace_back("life-2/logs/rank-1.log:1: events lost: ENOSPC");
+  EXPECT_EQ(judge(job.evidence).outcome, Outcome::kInvalid);
+}
+
 TEST(JudgeTest, AClaimThatNoOracleJudgesIsInvalid) {
   JobBuilder job = sound_job();
   job.evidence.scenario.requirements = {"F9"};
