@@ -13,6 +13,7 @@
 #include "harness/run/fork_server.h"
 #include "harness/run/python.h"
 #include "harness/run/rank_launch.h"
+#include "harness/run/rendezvous_port.h"
 #include "harness/run/tamper.h"
 #include "harness/run/tree_listing.h"
 #include "harness/worker/neighbour_process.h"
@@ -182,6 +183,8 @@ Result<void> LifeRunner::let_go(const std::string& rule) {
 
 Result<void> LifeRunner::live() {
   SAVEGATE_CHECK(start_daemon());
+  SAVEGATE_TRY(const RendezvousPort port, RendezvousPort::lease());
+  places_.port = port.number();
   SAVEGATE_TRY(std::vector<WatchedRank> ranks, launch_ranks(setup_, places_));
   Supervisor supervisor(make_watch(), std::move(ranks));
   SAVEGATE_TRY(Supervision seen, supervisor.run());

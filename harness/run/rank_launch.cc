@@ -1,9 +1,7 @@
 #include "harness/run/rank_launch.h"
 
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <sys/socket.h>
 
 #include "harness/run/fork_server.h"
 #include "harness/run/launcher.h"
@@ -12,27 +10,12 @@
 namespace savegate::harness {
 namespace {
 
-Result<int> find_free_port() {
-  const UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!listener) return fail(system_error("socket", ""));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  if (::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), length) != 0 ||
-      ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
-    return fail(system_error("bind", "127.0.0.1"));
-  }
-  return ntohs(address.sin_port);
-}
-
 // What all ranks are told alike.
-std::vector<std::string> common_environment(const LifeSetup& setup, const RankPlaces& places,
-                                            int port) {
+std::vector<std::string> common_environment(const LifeSetup& setup, const RankPlaces& places) {
   const LifeSpec& life = setup.scenario.lives[static_cast<std::size_t>(setup.number - 1)];
   std::vector<std::string> changes = {
       "MASTER_ADDR=127.0.0.1",
-      "MASTER_PORT=" + std::to_string(port),
+      "MASTER_PORT=" + std::to_string(places.port),
       "SAVEGATE_DIR=" + places.mount,
       "SAVEGATE_LIFE=" + std::to_string(setup.number),
       "SAVEGATE_UNTIL=" + life.until,
@@ -47,10 +30,9 @@ std::vector<std::string> common_environment(const LifeSetup& setup, const RankPl
   return changes;
 }
 
-std::vector<std::string> environment_of(const LifeSetup& setup, const RankPlaces& places, int rank,
-                                        int port) {
+std::vector<std::string> environment_of(const LifeSetup& setup, const RankPlaces& places, int rank) {
   const std::string world = std::to_string(setup.scenario.world);
-  std::vector<std::string> changes = common_environment(setup, places, port);
+  std::vector<std::string> changes = common_environment(setup, places);
   changes.insert(
       changes.end(),
       {"RANK=" + std::to_string(rank), "LOCAL_RANK=" + std::to_string(rank), "WORLD_SIZE=" + world,
@@ -99,15 +81,15 @@ Result<WatchedRank> launch(const LifeSetup& setup, const RankPlaces& places,
 }
 
 Result<WatchedRank> launch_launcher(const LifeSetup& setup, const RankPlaces& places,
-                                    const std::vector<std::string>& command, int port) {
+                                    const std::vector<std::string>& command) {
   const LauncherSetup launcher{.name = setup.subject.launcher,
                                .options = setup.subject.launcher_options,
                                .world = setup.scenario.world,
-                               .port = port,
+                               .port = places.port,
                                .python = python_program(setup.options.bin),
                                .bin = setup.options.bin,
                                .logs = places.logs};
-  std::vector<std::string> changes = common_environment(setup, places, port);
+  std::vector<std::string> changes = common_environment(setup, places);
   // The runner's own rank, if it has one, is none of theirs.
   changes.insert(changes.end(), {"RANK=", "SAVEGATE_EVENTS_DIRECTORY=" + places.events,
                                  "SAVEGATE_RANKS=" + places.ranks});
@@ -125,15 +107,14 @@ Result<std::vector<WatchedRank>> launch_ranks(const LifeSetup& setup, const Rank
                expand_command(words, command_values(setup)));
   const LifeSpec& life = setup.scenario.lives[static_cast<std::size_t>(setup.number - 1)];
   SAVEGATE_TRY(const std::vector<std::string> command, under_limits(unlimited, life.limits));
-  SAVEGATE_TRY(const int port, find_free_port());
   std::vector<WatchedRank> ranks;
   if (setup.subject.launcher != "direct") {
-    SAVEGATE_TRY(WatchedRank launcher, launch_launcher(setup, places, command, port));
+    SAVEGATE_TRY(WatchedRank launcher, launch_launcher(setup, places, command));
     ranks.push_back(std::move(launcher));
     return ranks;
   }
   for (int rank = 0; rank < setup.scenario.world; ++rank) {
-    auto launched = launch(setup, places, command, environment_of(setup, places, rank, port), rank);
+    auto launched = launch(setup, places, command, environment_of(setup, places, rank), rank);
     if (!launched) {
       for (WatchedRank& earlier : ranks) {
         earlier.process.kill_group(SIGKILL);

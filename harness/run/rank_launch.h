@@ -16,6 +16,7 @@ struct RankPlaces {
   std::string logs;        // directory
   std::string rendezvous;  // directory
   std::string ranks;       // directory of what savegate-rank writes down
+  int port = 0;            // MASTER_PORT, leased as long as the ranks live
 };
 
 Result<std::vector<WatchedRank>> launch_ranks(const LifeSetup& setup, const RankPlaces& places);

@@ -9,7 +9,6 @@ import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.staging import DefaultStager, StagingOptions
-from torch.distributed.fsdp import fully_shard
 from torch.utils._pytree import tree_leaves
 from training import Training
 
@@ -60,7 +59,7 @@ def finish(pending, hook):
 
 def main():
     hook = savegate_hook.Hook(scopes=checkpoints.REPLICAS)
-    training = Training(fully_shard)
+    training = Training(checkpoints.sharded)
     savers = dist.new_group(backend="gloo")  # its collectives run beside those of the updates
     with hook.loading() as loading:
         loading.path = checkpoints.newest()

@@ -3,11 +3,19 @@
 import os
 import pathlib
 
+import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
 
 # But for the slices: one rank writes them for all.
 REPLICAS = dict.fromkeys(("model", "optimizer", "scheduler", "counter"), "replica")
+
+
+def sharded(layers):
+    device = next(layers.parameters()).device.type  # else a GPU's, where there is one
+    return fully_shard(layers, mesh=init_device_mesh(device, (dist.get_world_size(),)))
 
 
 def state_of(training):

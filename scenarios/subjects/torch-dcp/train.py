@@ -4,7 +4,6 @@ import checkpoints
 import savegate_hook
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
-from torch.distributed.fsdp import fully_shard
 from training import Training
 
 savegate_hook.fork_point()
@@ -12,7 +11,7 @@ savegate_hook.fork_point()
 
 def main():
     hook = savegate_hook.Hook(scopes=checkpoints.REPLICAS)
-    training = Training(fully_shard)
+    training = Training(checkpoints.sharded)
     with hook.loading() as loading:
         loading.path = checkpoints.newest()
         if loading.path:
