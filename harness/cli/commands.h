@@ -32,6 +32,8 @@ struct LoopWords {
   std::vector<std::string> vary;  // "writers=1,8": the first is the baseline's
 };
 int loop_command(const std::string& scenario, const LoopWords& words, const Options& options);
+// A subject or command takes the place of the scene's own.
+int replay_command(const std::string& scene, const Options& options);
 int judge_command(const std::string& run_directory);
 int list_command(const std::string& what);
 struct MountWords {

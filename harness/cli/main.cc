@@ -96,6 +96,20 @@ int main_checked(int argc, char** argv) {
       "  savegate loop smoke/clean --rounds 40 --vary backing=/local,/nfs --vary state=8MiB,1GiB");
   loop->callback([&] { chosen = [&] { return loop_command(repeated, looping, options); }; });
 
+  std::string scene;
+  Options of_scene = options;
+  of_scene.subject.clear();  // its own
+  CLI::App* replay =
+      app.add_subcommand("replay", "repeat one scenario exactly, from its folder of a store alone");
+  replay->add_option("scene", scene, "a scenario's folder in a run, or a copy of it")->required();
+  add_scene_options(*replay, of_scene);
+  replay->footer(
+      "Exit status: 0 it passes, 1 it fails in the same way as in the scene, 4 in another way.\n"
+      "Examples:\n"
+      "  savegate replay store/latest/late-eio-at-fsync\n"
+      "  savegate replay /tmp/scene --subject my-save-path.toml");
+  replay->callback([&] { chosen = [&] { return replay_command(scene, of_scene); }; });
+
   std::string directory;
   CLI::App* judge =
       app.add_subcommand("judge", "judge a stored run again, from its evidence alone");

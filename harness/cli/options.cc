@@ -56,6 +56,17 @@ void add_options(CLI::App& command, Options& options) {
       ->check(CLI::Range(1, 64));
 }
 
+void add_scene_options(CLI::App& command, Options& options) {
+  command.add_option("--subject", options.subject,
+                     "in place of the scene's own; as is a command after --");
+  command.add_option("--store", options.store, "folder of all runs")->capture_default_str();
+  command.add_option("--backing", options.backing,
+                     "folder, on the file system to be tested, that the faulty mount stores into");
+  command.add_option("--keep", options.keep, "checkpoint trees that stay in the store")
+      ->check(CLI::IsMember({"failed", "all", "none"}))
+      ->capture_default_str();
+}
+
 std::string option_words(const Options& options) {
   std::string line;
   if (options.world) line += fmt::format(" --world {}", *options.world);

@@ -52,6 +52,9 @@ int jobs_of(const Options& options);
 // Adds the options above to a subcommand.
 void add_options(CLI::App& command, Options& options);
 
+// For what is repeated from a scene, which says the rest: where, and in whose place.
+void add_scene_options(CLI::App& command, Options& options);
+
 // Prints "savegate: <status>" to stderr and returns the exit code that the status leads to.
 int report_error(const Status& status);
 

@@ -78,8 +78,9 @@ std::string SavegateProgram::bin() const {
 }
 
 std::string SavegateProgram::command_line(const std::string& arguments) const {
-  const bool runs = arguments.starts_with("run") || arguments.starts_with("loop") ||
-                    arguments.starts_with("selftest");
+  bool runs = false;
+  for (const char* command : {"run", "loop", "replay", "reduce", "signoff", "selftest"})
+    runs = runs || arguments.starts_with(command);
   if (!runs || arguments.find("--store") != std::string::npos)
     return bin() + "/savegate " + arguments;
   // Before a `--`, behind which everything is the command under test.

@@ -25,7 +25,7 @@ class SavegateProgram {
   // "" where this machine can run it, else the reason for a skip.
   static std::string why_not();
 
-  Ran run(const std::string& arguments) const;  // `--store` is added for run and selftest
+  Ran run(const std::string& arguments) const;  // `--store` is added for those that run scenarios
   Ran shell(const std::string& command) const;
   // Sends `signal` at a random moment of the run, drawn from the seed: to savegate itself, or to
   // its first process whose name is `process`.

@@ -17,6 +17,7 @@
 #include "harness/run/files.h"
 #include "harness/run/life_runner.h"
 #include "harness/run/process.h"
+#include "harness/run/python.h"
 #include "harness/run/tree_listing.h"
 
 namespace savegate::harness {
@@ -175,6 +176,19 @@ void add_gpu_facts(std::map<std::string, std::string>& values) {
   values["nccl"] = library_version("libnccl.so.2", "ncclGetVersion");
 }
 
+// The image's name and version, as its maker gives them.
+Result<std::string> system_name() {
+  SAVEGATE_TRY(const std::string text, read_file("/etc/os-release"));
+  std::istringstream lines(text);
+  std::string name;
+  for (std::string line; std::getline(lines, line);) {
+    for (const std::string_view key :
+         {"PRETTY_NAME=", "VERSION_ID=", "BUILD_ID=", "IMAGE_VERSION="})
+      if (line.starts_with(key)) name += (name.empty() ? "" : " ") + line;
+  }
+  return name;
+}
+
 // Facts of the machine do not change within a run; tools are asked once.
 const std::map<std::string, std::string>& facts_of_machine() {
   static const std::map<std::string, std::string> facts = [] {
@@ -183,6 +197,7 @@ const std::map<std::string, std::string>& facts_of_machine() {
     values["kernel"] = ::uname(&name) == 0 ? std::string(name.sysname) + " " + name.release + " " +
                                                  name.version + " " + name.machine
                                            : kNotObtained;
+    values["system"] = or_not_obtained(system_name());
     values["cpus"] = std::to_string(::sysconf(_SC_NPROCESSORS_ONLN));
     values["savegate.version"] = SAVEGATE_VERSION;
     values["environment"] = relevant_environment();
@@ -200,19 +215,36 @@ std::pair<std::string, std::string> git_facts(const std::string& directory) {
           output_of({"git", "status", "--porcelain", "--", "."}, directory).empty() ? "no" : "yes"};
 }
 
+// "Python 3.11.7 torch==2.11.0": of what the subject says that it needs.
+std::string python_versions(const std::string& python, const std::vector<std::string>& packages) {
+  std::vector<std::string> command = {
+      python, "-c",
+      "import importlib.metadata as m, platform, sys\n"
+      "owners = m.packages_distributions()\n"
+      "names = sorted({d for p in sys.argv[1:] for d in owners.get(p, [])})\n"
+      "print('Python', platform.python_version(), *(f'{n}=={m.version(n)}' for n in names))"};
+  command.insert(command.end(), packages.begin(), packages.end());
+  const std::string versions = output_of(command);
+  return versions.empty() ? kNotObtained : versions;
+}
+
 struct SubjectFacts {
   std::string files;
   std::pair<std::string, std::string> git;
+  std::string packages;
 };
 
-const SubjectFacts& facts_of_subject(const std::string& directory) {
+const SubjectFacts& facts_of_subject(const Subject& subject, const std::string& bin) {
+  const std::string& directory = subject.directory;
   static std::mutex mutex;
   static std::map<std::string, SubjectFacts> known;
   const std::lock_guard lock(mutex);
   const auto found = known.find(directory);
   if (found != known.end()) return found->second;
-  return known.emplace(directory, SubjectFacts{digest_of_files(directory), git_facts(directory)})
-      .first->second;
+  SubjectFacts facts{digest_of_files(directory), git_facts(directory), kNotObtained};
+  if (!subject.needs_python.empty())
+    facts.packages = python_versions(python_program(bin), subject.needs_python);
+  return known.emplace(directory, std::move(facts)).first->second;
 }
 
 }  // namespace
@@ -263,8 +295,9 @@ Provenance::Provenance(const Scenario& scenario, const Subject& subject, const R
     values_["command.digest"] = digest_of_command(*command);
   }
   if (!subject.directory.empty()) {
-    const SubjectFacts& facts = facts_of_subject(subject.directory);
+    const SubjectFacts& facts = facts_of_subject(subject, options.bin);
     values_["files.digest"] = facts.files;
+    values_["python.packages"] = facts.packages;
     values_["git.revision"] = facts.git.first;
     values_["git.dirty"] = facts.git.second;
   }
@@ -272,9 +305,14 @@ Provenance::Provenance(const Scenario& scenario, const Subject& subject, const R
   for (const LifeSpec& life : scenario.lives) plans += faults::print_plan(life.plan) + '\0';
   values_["plan.digest"] = digest_bytes(plans);
   values_["scenario.digest"] = digest_bytes(print_scenario(scenario));
+  values_["device"] = options.device;
+  values_["world"] = std::to_string(scenario.world);
+  values_["backing.directory"] = options.backing.empty() ? "in the store" : options.backing;
+  values_["subject.digest"] = digest_bytes(subject.toml);
+  values_["subject.directory"] = subject.directory.empty() ? kNotObtained : subject.directory;
   values_["launcher"] = subject.launcher;
-  values_["processes"] = options.fork_servers != nullptr ? "forked at the program's fork point"
-                                                         : "programs started afresh";
+  values_["processes"] =
+      options.fork_servers != nullptr ? "forked at the program's fork point" : kFreshPrograms;
   values_["seed"] = std::to_string(scenario.seed);
 }
 

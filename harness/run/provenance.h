@@ -10,6 +10,9 @@
 
 namespace savegate::harness {
 
+// Of `processes`: no rank was forked from a program that had started before.
+inline constexpr const char* kFreshPrograms = "programs started afresh";
+
 class Provenance {
  public:
   // Looks at everything now, before the first life.
