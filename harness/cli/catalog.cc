@@ -111,25 +111,30 @@ Result<harness::Subject> Catalog::own_subject(const Options& options) const {
   return harness::load_subject(data + "/subjects/" + options.subject + "/subject.toml");
 }
 
-Result<std::vector<Scenario>> select_scenarios(const Catalog& catalog,
-                                               const std::vector<std::string>& names,
-                                               const Options& options) {
+Result<void> apply_options(Scenario& scenario, const Options& options) {
   std::optional<std::uint64_t> timeout;
   if (!options.timeout.empty()) {
     SAVEGATE_TRY(timeout, faults::parse_duration(options.timeout));
     if (*timeout == 0) return fail(invalid("--timeout 0 leaves no life any time"));
   }
+  if (options.world) scenario.world = *options.world;
+  if (options.seed) {
+    scenario.seed = *options.seed;
+    for (harness::LifeSpec& life : scenario.lives) life.plan.seed = *options.seed;
+  }
+  if (timeout)
+    for (harness::LifeSpec& life : scenario.lives) life.no_progress_ns = *timeout;
+  return {};
+}
+
+Result<std::vector<Scenario>> select_scenarios(const Catalog& catalog,
+                                               const std::vector<std::string>& names,
+                                               const Options& options) {
   std::vector<Scenario> selected;
   for (const std::string& name : names) {
     SAVEGATE_TRY(std::vector<Scenario> scenarios, named_scenarios(catalog, name));
     for (Scenario& scenario : scenarios) {
-      if (options.world) scenario.world = *options.world;
-      if (options.seed) {
-        scenario.seed = *options.seed;
-        for (harness::LifeSpec& life : scenario.lives) life.plan.seed = *options.seed;
-      }
-      if (timeout)
-        for (harness::LifeSpec& life : scenario.lives) life.no_progress_ns = *timeout;
+      SAVEGATE_CHECK(apply_options(scenario, options));
       selected.push_back(std::move(scenario));
     }
   }

@@ -28,6 +28,9 @@ struct Catalog {
 
 Result<Catalog> find_catalog();
 
+// --world, --seed and --timeout.
+Result<void> apply_options(harness::Scenario& scenario, const Options& options);
+
 // "smoke", "smoke/clean", "clean", "my-suite.toml" or a scenario.json from a store, each in turn;
 // --world, --seed and --timeout applied.
 Result<std::vector<harness::Scenario>> select_scenarios(const Catalog& catalog,

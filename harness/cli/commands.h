@@ -34,6 +34,22 @@ struct LoopWords {
 int loop_command(const std::string& scenario, const LoopWords& words, const Options& options);
 // A subject or command takes the place of the scene's own.
 int replay_command(const std::string& scene, const Options& options);
+struct SignoffWords {
+  std::optional<std::uint64_t> saves;  // default: as many as exclude `failure_probability`
+  double confidence = 0.95;
+  double failure_probability = 0.1;
+};
+int signoff_command(const SignoffWords& words, const Options& options);
+// Whether all evidence is as it was signed.
+int signoff_check_command(const std::string& file);
+// Whether what the options say, as it is now, is what was signed; what they do not say is as
+// signed.
+struct ComparedWords {
+  std::string file;
+  bool subject = false;  // said in the options
+  bool device = false;
+};
+int signoff_compare_command(const ComparedWords& words, const Options& options);
 int judge_command(const std::string& run_directory);
 int list_command(const std::string& what);
 struct MountWords {

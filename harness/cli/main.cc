@@ -110,6 +110,47 @@ int main_checked(int argc, char** argv) {
       "  savegate replay /tmp/scene --subject my-save-path.toml");
   replay->callback([&] { chosen = [&] { return replay_command(scene, of_scene); }; });
 
+  SignoffWords signing;
+  std::string checked;
+  ComparedWords compared;
+  CLI::App* signoff = app.add_subcommand(
+      "signoff", "the acceptance of a save path: many saves, two kills and resumes, a sheet");
+  CLI::Option* check_file = signoff->add_option(
+      "--check", checked, "signoff.json whose evidence is verified; nothing runs");
+  signoff
+      ->add_option("--compare", compared.file,
+                   "signoff.json that what is to run now is compared with; nothing runs")
+      ->excludes(check_file);
+  CLI::Option* saves =
+      signoff->add_option("--saves", signing.saves, "consecutive ones; default: as below")
+          ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000}));
+  signoff->add_option("--confidence", signing.confidence, "of what is concluded")
+      ->check(CLI::Range(0.5, 0.999999))
+      ->capture_default_str();
+  signoff
+      ->add_option("--failure-probability", signing.failure_probability,
+                   "of a save; as many saves are made as exclude it")
+      ->check(CLI::Range(0.000001, 0.999999))
+      ->excludes(saves)
+      ->capture_default_str();
+  add_options(*signoff, options);
+  signoff->footer(
+      "Writes signoff.html and signoff.json into the run's folder of the store.\n"
+      "Exit status of --check and --compare: 0 as signed, 1 something differs and is named.\n"
+      "Examples:\n"
+      "  savegate signoff --subject my-save-path.toml --world 8 --backing /checkpoints\n"
+      "  savegate signoff --check store/latest/signoff.json\n"
+      "  savegate signoff --compare store/latest/signoff.json --world 16");
+  signoff->callback([&] {
+    compared.subject = signoff->count("--subject") > 0;
+    compared.device = signoff->count("--device") > 0;
+    chosen = [&] {
+      if (!checked.empty()) return signoff_check_command(checked);
+      if (!compared.file.empty()) return signoff_compare_command(compared, options);
+      return signoff_command(signing, options);
+    };
+  });
+
   std::string directory;
   CLI::App* judge =
       app.add_subcommand("judge", "judge a stored run again, from its evidence alone");

@@ -1,0 +1,101 @@
+// `savegate signoff`: an acceptance, its sheet, and what is found when anything differs later.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "harness/cli/savegate_program.h"
+#include "reports/schema_testing.h"
+
+namespace savegate::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+std::string read(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+class SignoffTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = SavegateProgram::why_not(); !why.empty()) GTEST_SKIP() << why;
+    fs::create_directory(savegate_.folder() + "/subject");
+    write_subject(read(SAVEGATE_SOURCE_DIR "/scenarios/subjects/reference/subject.toml"));
+    signed_ = savegate_.run("signoff --saves 3 --subject " + subject());
+  }
+  std::string subject() const { return savegate_.folder() + "/subject/subject.toml"; }
+  void write_subject(const std::string& text) const { std::ofstream(subject()) << text; }
+  std::string sheet() const { return savegate_.store() + "/latest/signoff.json"; }
+  Ran check() const { return savegate_.run("signoff --check " + sheet()); }
+  Ran compare(const std::string& more = "") const {
+    return savegate_.run("signoff --compare " + sheet() + more);
+  }
+
+  SavegateProgram savegate_;
+  Ran signed_;
+};
+
+TEST_F(SignoffTest, ASoundSavePathIsSignedAndTheSheetFitsItsSchema) {
+  ASSERT_EQ(signed_.status, 0) << signed_.output;
+  EXPECT_THAT(signed_.output, HasSubstr("unmeasured: a GPU"));
+  const auto json = nlohmann::json::parse(read(sheet()));
+  const auto schema = nlohmann::json::parse(read(SAVEGATE_SOURCE_DIR "/docs/signoff-schema.json"));
+  EXPECT_EQ(reports::Schema(schema).misfit(json), "");
+  EXPECT_EQ(json["requirements"][0]["id"], "C11");
+  EXPECT_EQ(json["requirements"][0]["outcome"], "PASS");
+  // Three, the one after the first kill, and the last: two ranks each.
+  EXPECT_EQ(json["saves"].size(), 10U);
+  EXPECT_THAT(read(savegate_.store() + "/latest/signoff.html"), HasSubstr("PASS: "));
+}
+
+TEST_F(SignoffTest, EvidenceThatIsAlteredMissingOrAddedIsNamed) {
+  EXPECT_EQ(check().status, 0) << check().output;
+  const std::string run = savegate_.store() + "/latest/";
+  std::ofstream(run + "acceptance/life-2/life.json", std::ios::app) << " ";
+  fs::remove(run + "acceptance/life-1/trace.bin");
+  std::ofstream(run + "acceptance/extra") << "x";
+  const Ran ran = check();
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_EQ(ran.output,
+            "altered: acceptance/life-2/life.json\nmissing: acceptance/life-1/trace.bin\n"
+            "added: acceptance/extra\n");
+}
+
+TEST_F(SignoffTest, ASheetThatWasEditedIsNamed) {
+  std::string text = read(sheet());
+  text.replace(text.find("\"world\": 2"), 10, "\"world\": 8");
+  std::ofstream(sheet()) << text;
+  const Ran ran = check();
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_THAT(ran.output, HasSubstr("altered: signoff.json"));
+}
+
+TEST_F(SignoffTest, AnotherWorldLayoutOrCodeIsNamed) {
+  EXPECT_EQ(compare().status, 0) << compare().output;
+
+  const Ran world = compare(" --world 4");
+  EXPECT_EQ(world.status, 1);
+  EXPECT_EQ(world.output, "world: 4, was 2\n");
+
+  const std::string toml = read(subject());
+  std::ofstream(savegate_.folder() + "/subject/module.py") << "x = 1\n";
+  const Ran code = compare();
+  EXPECT_EQ(code.status, 1);
+  EXPECT_THAT(code.output, HasSubstr("files.digest: "));
+
+  fs::remove(savegate_.folder() + "/subject/module.py");
+  std::string layout = toml;
+  layout.replace(layout.find("\"latest\""), 8, "\"newest\"");
+  write_subject(layout);
+  const Ran other = compare();
+  EXPECT_EQ(other.status, 1);
+  EXPECT_THAT(other.output, HasSubstr("subject.digest: "));
+}
+
+}  // namespace
+}  // namespace savegate::cli

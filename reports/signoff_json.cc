@@ -1,0 +1,140 @@
+#include <nlohmann/json.hpp>
+
+#include "reports/json_fields.h"
+#include "reports/signoff.h"
+
+namespace savegate::reports {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kNotObtained = "not obtained";
+
+Json measured(const Measurement& value) { return value ? Json(*value) : Json(kNotObtained); }
+
+Json rate(const Measurement& bytes, const Measurement& one, const Measurement& other = {}) {
+  const double seconds = one.value_or(0) + other.value_or(0);
+  return bytes && seconds > 0 ? Json(*bytes / seconds) : Json(kNotObtained);
+}
+
+Json to_json(const SignedRequirement& row) {
+  return {{"id", row.id},
+          {"rule", row.rule},
+          {"outcome", row.outcome},
+          {"summary", row.summary},
+          {"evidence_file", row.evidence_file},
+          {"evidence", row.evidence}};
+}
+
+Json to_json(const SaveRow& row) {
+  return {{"life", row.life},
+          {"save", row.save},
+          {"rank", row.rank},
+          {"bytes", measured(row.bytes)},
+          {"call_seconds", measured(row.call_seconds)},
+          {"durable_seconds", measured(row.durable_seconds)},
+          {"bytes_per_second", rate(row.bytes, row.call_seconds, row.durable_seconds)}};
+}
+
+Json to_json(const RestoreRow& row) {
+  return {{"life", row.life},
+          {"rank", row.rank},
+          {"bytes", measured(row.bytes)},
+          {"start_seconds", measured(row.start_seconds)},
+          {"restore_seconds", measured(row.restore_seconds)},
+          {"bytes_per_second", rate(row.bytes, row.restore_seconds)}};
+}
+
+Json to_json(const CheckpointRow& row) {
+  return {{"step", row.step}, {"files", row.files}, {"bytes", row.bytes}};
+}
+
+Json to_json(const MemoryRow& row) {
+  return {{"segment", row.segment}, {"phase", row.phase}, {"name", row.name}, {"bytes", row.bytes}};
+}
+
+template <typename Rows>
+Json array_of(const Rows& rows) {
+  Json array = Json::array();
+  for (const auto& row : rows) array.push_back(to_json(row));
+  return array;
+}
+
+std::string text_of(const Json& json) {
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string print_json(const Signoff& signoff) {
+  Json evidence = Json::object();
+  for (const auto& [path, file] : signoff.evidence)
+    evidence[path] = {{"bytes", file.bytes}, {"sha256", file.sha256}};
+  return text_of(
+      {{"schema", kSignoffSchema},
+       {"id", signoff.id},
+       {"command", signoff.command},
+       {"ran",
+        {{"subject", signoff.subject},
+         {"words", signoff.words},
+         {"launcher", signoff.launcher},
+         {"device", signoff.device},
+         {"world", signoff.world},
+         {"backing", signoff.backing},
+         {"saves", signoff.saves},
+         {"confidence", signoff.confidence}}},
+       {"outcome", outcome_name(signoff.outcome)},
+       {"provenance", signoff.provenance},
+       {"versions", signoff.versions},
+       {"requirements", array_of(signoff.requirements)},
+       {"saves", array_of(signoff.save_rows)},
+       {"restores", array_of(signoff.restore_rows)},
+       {"checkpoints", array_of(signoff.checkpoints)},
+       {"memory", signoff.memory.empty() ? Json(kNotObtained) : array_of(signoff.memory)},
+       {"unmeasured", signoff.unmeasured},
+       {"evidence", evidence}});
+}
+
+std::string with_seal(std::string_view json, const std::string& seal) {
+  Json document = Json::parse(json);
+  document["seal"] = seal;
+  return text_of(document);
+}
+
+Result<std::pair<std::string, std::string>> split_seal(std::string_view json) {
+  SAVEGATE_TRY(Json document, parse_json(json, "signoff.json"));
+  if (!document.is_object() || !document.contains("seal") || !document["seal"].is_string())
+    return fail(invalid("signoff.json has no seal"));
+  const std::string seal = document["seal"];
+  document.erase("seal");
+  return std::pair(seal, text_of(document));
+}
+
+Result<Signoff> signoff_from_json(std::string_view text) {
+  SAVEGATE_TRY(const Json json, parse_json(text, "signoff.json"));
+  try {
+    if (json.at("schema") != kSignoffSchema)
+      return fail(invalid("signoff.json is of another version of savegate"));
+    Signoff signoff;
+    signoff.id = json.at("id");
+    const Json& ran = json.at("ran");
+    signoff.subject = ran.at("subject");
+    signoff.words = ran.at("words").get<std::vector<std::string>>();
+    signoff.launcher = ran.at("launcher");
+    signoff.device = ran.at("device");
+    signoff.world = ran.at("world");
+    signoff.backing = ran.at("backing");
+    signoff.saves = ran.at("saves");
+    signoff.confidence = ran.at("confidence");
+    signoff.outcome =
+        outcome_from_name(json.at("outcome").get<std::string>()).value_or(Outcome::kInvalid);
+    signoff.provenance = json.at("provenance").get<std::map<std::string, std::string>>();
+    for (const auto& [path, file] : json.at("evidence").items())
+      signoff.evidence[path] = {file.at("bytes"), file.at("sha256")};
+    return signoff;
+  } catch (const std::exception& error) {  // of the JSON library
+    return fail(invalid(std::string("signoff.json: ") + error.what()));
+  }
+}
+
+}  // namespace savegate::reports
