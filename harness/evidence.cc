@@ -107,6 +107,7 @@ class Loader {
         return {};
       });
     }
+    load_memory(name + "/memory.jsonl", life);
     load_trace(name + "/trace.bin", life);
     evidence_.lives.push_back(std::move(life));
   }
@@ -120,6 +121,16 @@ class Loader {
       events.errors.push_back(fmt::format("{}:{}: {}", path, number, line));
       return;
     }
+  }
+
+  void load_memory(const std::string& path, Life& life) {
+    if (!fs::exists(directory_ + "/" + path)) return;
+    life.memory.emplace();
+    for_each_line(path, [&](const std::string& line) -> Result<void> {
+      SAVEGATE_TRY(auto record, parse_memory_record(line));
+      life.memory->push_back(std::move(record));
+      return {};
+    });
   }
 
   void load_trace(const std::string& path, Life& life) {

@@ -5,6 +5,7 @@
 //   subject.toml        a copy; provenance.json  name → value of what it was bound to (H4)
 //   manifest.json       path → {bytes, digest} of every evidence file, written when collected (H5)
 //   life-1/life.json    LifeRecord     life-1/plan.toml     the armed plan
+//   life-1/memory.jsonl MemoryRecords, what the runner measured of the ranks
 //   life-1/fired.jsonl  FiredRecords   life-1/trace.bin     the trace
 //   life-1/events/rank-0.jsonl         life-1/logs/rank-0.log   stdout and stderr, bounded
 //   life-1/checkpoints.jsonl           what the subject's reader printed of the tree after the life
@@ -21,6 +22,7 @@
 #include "faults/fired.h"
 #include "faults/trace.h"
 #include "harness/event.h"
+#include "harness/memory_record.h"
 #include "harness/scenario.h"
 #include "harness/subject.h"
 #include "reports/result.h"
@@ -94,7 +96,8 @@ struct Life {
   std::vector<EventLog> events;  // by rank
   std::vector<faults::FiredRecord> fired;
   faults::Trace trace;
-  std::vector<Checkpoint> checkpoints;  // after the life
+  std::vector<Checkpoint> checkpoints;              // after the life
+  std::optional<std::vector<MemoryRecord>> memory;  // nothing: collected by an older version
 };
 
 // The names that provenance.json must carry (H4). A value that could not be had is "not obtained".

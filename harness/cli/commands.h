@@ -64,6 +64,14 @@ struct MountWords {
 int mount_command(const MountWords& words);
 int ctl_command(const std::string& mount_or_socket, const CtlRequest& request);
 int doctor_command(const std::string& store);
+struct EstimateWords {
+  std::string directory;  // of one checkpoint
+  // Sizes such as "64GiB"; "": estimated or measured.
+  std::string limit, resident, staging, sleeping, others;
+  double threshold = 0.95;
+  bool json = false;
+};
+int estimate_command(const EstimateWords& words);
 int selftest_command(const std::string& controls, const std::vector<std::string>& names,
                      const Options& options);
 

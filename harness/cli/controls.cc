@@ -8,7 +8,7 @@ namespace savegate::cli {
 namespace {
 
 const std::vector<std::string> kStoreChanges = {"empty-fired-records", "drop-provenance",
-                                                "alter-events"};
+                                                "alter-events", "empty-memory-records"};
 
 }  // namespace
 
@@ -47,6 +47,10 @@ Result<void> alter_store(const std::string& change, const std::string& scenario_
   }
   if (change == "empty-fired-records") {
     SAVEGATE_CHECK(harness::write_file(scenario_directory + "/life-1/fired.jsonl", ""));
+    return harness::write_manifest(scenario_directory);
+  }
+  if (change == "empty-memory-records") {
+    SAVEGATE_CHECK(harness::write_file(scenario_directory + "/life-1/memory.jsonl", ""));
     return harness::write_manifest(scenario_directory);
   }
   if (change == "alter-events") {

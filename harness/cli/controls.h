@@ -24,7 +24,7 @@ struct Control {
 Result<std::vector<Control>> load_controls(const std::string& toml_path);
 
 // Changes the collected evidence of one scenario, as a harness that is not honest would:
-// "empty-fired-records", "drop-provenance", "alter-events".
+// "empty-fired-records", "drop-provenance", "alter-events", "empty-memory-records".
 Result<void> alter_store(const std::string& change, const std::string& scenario_directory);
 
 }  // namespace savegate::cli

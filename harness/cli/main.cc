@@ -215,6 +215,30 @@ int main_checked(int argc, char** argv) {
   doctor->add_option("--store", options.store, "folder of all runs")->capture_default_str();
   doctor->callback([&] { chosen = [&] { return doctor_command(options.store); }; });
 
+  EstimateWords estimating;
+  CLI::App* estimate = app.add_subcommand(
+      "estimate", "say from a checkpoint's headers whether the host has room for its save");
+  estimate->add_option("directory", estimating.directory, "one checkpoint")->required();
+  estimate->add_option("--limit", estimating.limit,
+                       "memory of the job; default: this cgroup's limit, or the node's memory");
+  estimate
+      ->add_option("--threshold", estimating.threshold, "share of it beyond which a guard kills")
+      ->check(CLI::Range(0.01, 1.0))
+      ->capture_default_str();
+  estimate->add_option("--resident", estimating.resident,
+                       "what the job holds between saves; default: the state");
+  estimate->add_option("--staging", estimating.staging,
+                       "what a save copies into; default: a snapshot of the state");
+  estimate->add_option("--sleeping", estimating.sleeping, "copies that sleep on the host");
+  estimate->add_option("--others", estimating.others,
+                       "of other processes; default: what is in use on this node now");
+  estimate->add_flag("--json", estimating.json, "print JSON");
+  estimate->footer(
+      "Exit status: 0 it fits, 1 it does not. Only headers are read.\n"
+      "Example:\n"
+      "  savegate estimate checkpoints/step_1000 --limit 512GiB --resident 0 --sleeping 80GiB");
+  estimate->callback([&] { chosen = [&] { return estimate_command(estimating); }; });
+
   std::string controls;
   std::vector<std::string> names;
   CLI::App* selftest = app.add_subcommand(

@@ -11,6 +11,7 @@
 #include "harness/oracles/export.h"
 #include "harness/oracles/gpu_memory.h"
 #include "harness/oracles/honesty.h"
+#include "harness/oracles/host_memory.h"
 #include "harness/oracles/measurements.h"
 #include "harness/oracles/outcome.h"
 #include "harness/oracles/publish_order.h"
@@ -144,6 +145,9 @@ const std::vector<Oracle>& all_oracles() {
        &first_export_after_restore},
       {"R5", "An update after the resume changes parameters as the uninterrupted run would.",
        &real_update},
+      {"M1", "Host memory is recorded at the end of every phase, on every rank.",
+       &host_memory_recorded},
+      {"M3", "Nothing that a process holds grows from save to save.", &nothing_grows},
       {"M4", "The staging memory of a save is given back after it.", &staging_given_back},
       {"G1", "GPU memory is recorded before and after every save, load and export.",
        &gpu_memory_recorded},

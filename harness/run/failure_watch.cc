@@ -63,6 +63,7 @@ bool FailureWatch::read_new() {
     for (std::string& line : events_[rank].read_new()) {
       any = true;
       read_event_line(line);
+      if (listener_) listener_(static_cast<int>(rank), line);
       last_lines_[rank] = std::move(line);
     }
   }

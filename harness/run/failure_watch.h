@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -31,6 +32,10 @@ class FailureWatch {
  public:
   FailureWatch(const std::string& events_directory, int world, const std::string& fired_path);
   bool read_new();  // something was appended
+  // Every line of events is shown to this too.
+  void listen(std::function<void(int rank, const std::string& line)> listener) {
+    listener_ = std::move(listener);
+  }
 
   std::uint64_t first_fault_ns() const {
     return first_fault_ns_;
@@ -56,6 +61,7 @@ class FailureWatch {
   std::uint64_t started_ns_;
   std::vector<LineTail> events_;
   std::vector<std::string> last_lines_;  // as events_
+  std::function<void(int rank, const std::string& line)> listener_;
   LineTail fired_tail_;
   std::uint64_t first_fault_ns_ = 0;
   std::uint64_t first_report_ns_ = 0;

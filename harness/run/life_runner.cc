@@ -57,6 +57,7 @@ class LifeRunner {
   std::unique_ptr<Daemon> daemon_;
   std::vector<worker::NeighbourProcess> hogs_;
   Result<void> hogged_;
+  std::optional<MemorySampler> memory_;
   LifeRecord record_;
 };
 
@@ -134,6 +135,7 @@ Watch LifeRunner::make_watch() {
   watch.report_is_failure = leaves_after_failure;
   watch.expects_held = expected == Outcome::kHeld;
   watch.on_hold = [this](const std::string& rule, int rank) { fill_device(rule, rank); };
+  watch.memory = &*memory_;
   watch.daemon_pidfd = daemon_->pidfd();
   watch.operations = [this]() -> std::optional<std::uint64_t> {
     const auto statistics = daemon_->statistics();
@@ -186,8 +188,10 @@ Result<void> LifeRunner::live() {
   SAVEGATE_TRY(const RendezvousPort port, RendezvousPort::lease());
   places_.port = port.number();
   SAVEGATE_TRY(std::vector<WatchedRank> ranks, launch_ranks(setup_, places_));
+  SAVEGATE_TRY(memory_, MemorySampler::create(setup_.folder + "/memory.jsonl"));
   Supervisor supervisor(make_watch(), std::move(ranks));
   SAVEGATE_TRY(Supervision seen, supervisor.run());
+  SAVEGATE_CHECK(memory_->finish());
   hogs_.clear();
   SAVEGATE_CHECK(hogged_);
   record_.ranks = std::move(seen.ranks);

@@ -48,6 +48,9 @@ Supervisor::Supervisor(Watch watch, std::vector<WatchedRank> ranks)
       next_sample_ns_(started_ns_ + watch_.no_progress_ns / kSamplesPerDeadline),
       running_(ranks_.size()) {
   for (WatchedRank& rank : ranks_) {
+    if (watch_.memory != nullptr && rank.rank != kLauncher) {
+      watch_.memory->watch(rank.rank, rank.process.pid());
+    }
     rank.record.rank = rank.rank;
     rank.record.pid = rank.process.pid();
     rank.record.start_ticks = rank.process.start_ticks();
@@ -56,6 +59,10 @@ Supervisor::Supervisor(Watch watch, std::vector<WatchedRank> ranks)
 }
 
 Result<Supervision> Supervisor::run() {
+  if (watch_.memory != nullptr) {
+    failures_.listen(
+        [this](int rank, const std::string& line) { watch_.memory->on_event_line(rank, line); });
+  }
   inotify_ = UniqueFd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
   if (!inotify_) return fail(system_error("inotify_init", ""));
   for (const std::string& path : {watch_.events_directory, watch_.fired_path}) {
@@ -75,6 +82,7 @@ Result<Supervision> Supervisor::run() {
       stop_ranks("held");
       break;
     }
+    if (watch_.memory != nullptr) watch_.memory->run(monotonic_ns());
     sample_operations();
     check_deadlines();
     report_progress();
@@ -163,6 +171,7 @@ void Supervisor::reap() {
 void Supervisor::note_end(WatchedRank& rank, const ExitStatus& status) {
   rank.running = false;
   --running_;
+  if (watch_.memory != nullptr) watch_.memory->ended(rank.rank);
   rank.record.ended_ns = monotonic_ns();
   rank.record.exit_status = status.code;
   rank.record.signal = status.signal;
@@ -213,6 +222,7 @@ std::uint64_t Supervisor::next_wake_ns() const {
   std::uint64_t wake = last_progress_ns_ + no_progress_ns();
   if (watch_.operations) wake = std::min(wake, next_sample_ns_);
   if (deadline_from_ns_ != 0) wake = std::min(wake, deadline_from_ns_ + watch_.within_ns);
+  if (watch_.memory != nullptr) wake = std::min(wake, watch_.memory->next_ns());
   if (watch_.progress) wake = std::min(wake, last_report_ns_ + kReportEvery);
   return wake;
 }

@@ -20,6 +20,7 @@
 
 #include "faults/status.h"
 #include "harness/evidence.h"
+#include "harness/memory/sampler.h"
 #include "harness/run/bounded_log.h"
 #include "harness/run/failure_watch.h"
 #include "harness/run/process.h"
@@ -63,6 +64,7 @@ struct Watch {
   std::function<std::optional<std::uint64_t>()>
       operations;  // file operations so far that did something
   std::function<void(const std::string& rule, int rank)> on_hold;  // a rule holds a rank
+  MemorySampler* memory = nullptr;                                 // measures the ranks meanwhile
   std::function<void()> abort_mount;  // frees a rank that SIGKILL did not end
   std::function<void(const LifeProgress&)> progress;
 };

@@ -44,6 +44,7 @@ std::vector<Break> restore_breaks();
 std::vector<Break> report_breaks();
 std::vector<Break> async_breaks();
 std::vector<Break> device_breaks();
+std::vector<Break> memory_breaks();
 
 // For the breaks in which a rank says nothing to its peers: it stays in the job, its connections
 // open, until the collective's deadline is over, as a trainer whose shutdown waits would.

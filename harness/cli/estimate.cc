@@ -1,0 +1,114 @@
+// `savegate estimate`: whether the host has room for a save, from the headers of a checkpoint.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "faults/plan.h"
+#include "harness/cli/commands.h"
+#include "harness/memory/save_budget.h"
+
+namespace savegate::cli {
+namespace {
+
+using harness::Budget;
+using harness::Source;
+using harness::Term;
+
+Result<void> read_bytes(const std::string& text, std::optional<std::uint64_t>& bytes) {
+  if (text.empty()) return {};
+  SAVEGATE_TRY(bytes, faults::parse_bytes(text));
+  return {};
+}
+
+Result<harness::KnownTerms> known_terms(const EstimateWords& words) {
+  harness::KnownTerms known;
+  known.threshold = words.threshold;
+  SAVEGATE_CHECK(read_bytes(words.resident, known.resident));
+  SAVEGATE_CHECK(read_bytes(words.staging, known.staging));
+  SAVEGATE_CHECK(read_bytes(words.sleeping, known.sleeping));
+  SAVEGATE_CHECK(read_bytes(words.others, known.others));
+  SAVEGATE_CHECK(read_bytes(words.limit, known.limit));
+  return known;
+}
+
+nlohmann::ordered_json json_of(const Term& term) {
+  nlohmann::ordered_json json = {{"name", term.name}, {"source", source_name(term.source)}};
+  if (term.source == Source::kNotObtained) {
+    json["bytes"] = nullptr;
+  } else {
+    json["bytes"] = term.bytes;
+  }
+  json["note"] = term.note;
+  return json;
+}
+
+void print_json(const Budget& budget, bool fits) {
+  const auto& checkpoint = budget.checkpoint;
+  nlohmann::ordered_json json = {{"files", checkpoint.files},
+                                 {"file_bytes", checkpoint.file_bytes}};
+  if (checkpoint.not_obtained.empty()) {
+    json["expanded"] = checkpoint.expanded;
+    json["expanded_by_dtype"] = checkpoint.expanded_by_dtype;
+  } else {
+    json["expanded"] = nullptr;
+  }
+  for (const Term& term : budget.terms) json["terms"].push_back(json_of(term));
+  json["peak"] = budget.peak();
+  json["peak_is_a_least"] = !budget.complete();
+  json["limit"] = json_of(budget.limit);
+  json["threshold"] = budget.threshold;
+  json["allowed"] = budget.allowed();
+  json["fits"] = fits;
+  fmt::print("{}\n", json.dump(1));
+}
+
+std::string mebibytes(std::uint64_t bytes) {
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
+std::string shown(const Term& term) {
+  const bool known = term.source != Source::kNotObtained;
+  return fmt::format("  {:<24} {:>16}  {:<12}  {}\n", term.name,
+                     known ? mebibytes(term.bytes) : "-", source_name(term.source), term.note);
+}
+
+void print_text(const Budget& budget, bool fits) {
+  const auto& checkpoint = budget.checkpoint;
+  fmt::print("{} files, {}\n", checkpoint.files, mebibytes(checkpoint.file_bytes));
+  if (checkpoint.not_obtained.empty()) {
+    fmt::print("{} tensors, expanded {}\n", checkpoint.tensors, mebibytes(checkpoint.expanded));
+  } else {
+    fmt::print("expanded size: not obtained: {}\n", checkpoint.not_obtained);
+  }
+  for (const auto& [dtype, bytes] : checkpoint.expanded_by_dtype) {
+    fmt::print("  {:<24} {:>16}\n", dtype, mebibytes(bytes));
+  }
+  fmt::print("at the peak of a save\n");
+  for (const Term& term : budget.terms) fmt::print("{}", shown(term));
+  fmt::print("{}", shown(budget.limit));
+  fmt::print("{}{} of {} (limit × {}): {}\n", budget.complete() ? "" : "at least ",
+             mebibytes(budget.peak()), mebibytes(budget.allowed()), budget.threshold,
+             fits ? "fits" : "does not fit");
+}
+
+Result<int> estimate(const EstimateWords& words) {
+  SAVEGATE_TRY(const harness::KnownTerms known, known_terms(words));
+  SAVEGATE_TRY(auto checkpoint, harness::measure_checkpoint(words.directory));
+  const Budget budget = harness::budget_of(std::move(checkpoint), known);
+  const bool fits = budget.peak() <= budget.allowed();
+  if (words.json) {
+    print_json(budget, fits);
+  } else {
+    print_text(budget, fits);
+  }
+  return static_cast<int>(fits ? kPassed : kFailed);
+}
+
+}  // namespace
+
+int estimate_command(const EstimateWords& words) {
+  Result<int> code = estimate(words);
+  return code ? *code : report_error(code.error());
+}
+
+}  // namespace savegate::cli

@@ -1,0 +1,175 @@
+#include "harness/oracles/host_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "harness/oracles/trend.h"
+#include "harness/oracles/view.h"
+
+namespace savegate::harness {
+namespace {
+
+using Lines = std::vector<std::string>;
+using Point = std::pair<double, double>;
+
+// The phase that the event ends, "" for none: as the sampler names it.
+std::string phase_of(const Event& event) {
+  switch (event.kind) {
+    case EventKind::kResumed:
+      return "load";
+    case EventKind::kUpdate:
+      return "update";
+    case EventKind::kExport:
+      return "export";
+    case EventKind::kSaveBegin:
+      return "before save";
+    case EventKind::kDurable:
+      return "save";
+    default:
+      return "";
+  }
+}
+
+struct Recorded {
+  std::size_t phases = 0;
+  std::size_t measured = 0;
+  Lines missing;
+};
+
+void check_rank(const Life& life, int rank, Recorded& recorded) {
+  std::vector<const MemoryRecord*> records;
+  for (const MemoryRecord& record : *life.memory) {
+    if (record.rank == rank) records.push_back(&record);
+  }
+  for (const Event& event : life.events[static_cast<std::size_t>(rank)].events) {
+    const std::string phase = phase_of(event);
+    if (phase.empty()) continue;
+    ++recorded.phases;
+    const auto found = std::find_if(records.begin(), records.end(), [&](const MemoryRecord* each) {
+      return each->phase == phase && each->step == event.step;
+    });
+    if (found == records.end()) {
+      recorded.missing.push_back(
+          fmt::format("{}: no memory record of \"{}\"", quote(life, rank, event), phase));
+      continue;
+    }
+    recorded.measured += (*found)->missing.empty() ? 1 : 0;
+    records.erase(found);
+  }
+}
+
+// M3 is judged on these: what the process itself holds. File pages are left out, so that a growing
+// page cache hides nothing and raises no alarm.
+struct Holding {
+  const char* name;
+  const char* unit;
+  double slack;  // a save
+};
+// A leak of one a save is 1; of a count nothing else grows steadily. C libraries and interpreters
+// take memory from the system in arenas of 132 KiB to 256 KiB, which a growing log or cache of
+// theirs fills over many saves.
+constexpr double kArena = 256 * 1024;
+constexpr std::array<Holding, 7> kHoldings = {{{"open_files", "", 0.5},
+                                               {"deleted_files", "", 0.5},
+                                               {"threads", "", 0.5},
+                                               {"children", "", 0.5},
+                                               {"pss_anon", " bytes", kArena},
+                                               {"pss_shmem", " bytes", kArena},
+                                               {"pinned", " bytes", kArena}}};
+// The first saves fill pools and caches; fewer points than these show no trend.
+constexpr std::size_t kWarmUp = 2;
+constexpr std::size_t kLeastPoints = 8;
+
+// The least that the rank's process held at each step: a sample taken in the middle of a save holds
+// more, and counts only where there is no other.
+std::vector<Point> floors(const Life& life, int rank, const char* name) {
+  std::map<std::int64_t, double> least;
+  for (const MemoryRecord& record : *life.memory) {
+    const auto value = fact_of(record.facts, name);
+    if (record.rank != rank || !record.step || !value) continue;
+    const auto [at, fresh] = least.emplace(*record.step, static_cast<double>(*value));
+    if (!fresh) at->second = std::min(at->second, static_cast<double>(*value));
+  }
+  std::vector<Point> points;
+  for (const auto& [step, value] : least) points.emplace_back(static_cast<double>(step), value);
+  points.erase(points.begin(),
+               points.begin() + static_cast<std::ptrdiff_t>(std::min(kWarmUp, points.size())));
+  return points;
+}
+
+struct Growth {
+  std::size_t series = 0;
+  std::size_t least_saves = std::numeric_limits<std::size_t>::max();
+  double anonymous = 0;  // bytes a save, the most that was seen
+  Lines lines;
+};
+
+void check_growth(const Life& life, int rank, Growth& growth) {
+  for (const Holding& holding : kHoldings) {
+    const auto points = floors(life, rank, holding.name);
+    if (points.size() < kLeastPoints) continue;
+    ++growth.series;
+    growth.least_saves = std::min(growth.least_saves, points.size());
+    const Trend trend = trend_of(points);
+    if (std::string_view(holding.name) == "pss_anon") {
+      growth.anonymous = std::max(growth.anonymous, trend.slope);
+    }
+    if (trend.slope < holding.slack || trend.lower_quartile <= 0) continue;
+    growth.lines.push_back(fmt::format(
+        "life {} rank {}: {} grows by {:.2f}{} a save: {:.0f} at step {:.0f}, {:.0f} at step "
+        "{:.0f}",
+        life.record.number, rank, holding.name, trend.slope, holding.unit, points.front().second,
+        points.front().first, points.back().second, points.back().first));
+  }
+}
+
+}  // namespace
+
+reports::Verdict host_memory_recorded(const Evidence& evidence) {
+  Recorded recorded;
+  bool any_file = false;
+  for (const Life& life : evidence.lives) {
+    if (!life.memory) continue;
+    any_file = true;
+    for (std::size_t rank = 0; rank < life.events.size(); ++rank) {
+      check_rank(life, static_cast<int>(rank), recorded);
+    }
+  }
+  if (!any_file) return skip("M1", "there is no memory.jsonl: an older version collected this");
+  if (!recorded.missing.empty()) {
+    return invalid_evidence("M1", "host memory was not recorded at the end of a phase",
+                            std::move(recorded.missing));
+  }
+  if (recorded.phases == 0) return skip("M1", "no event tells of a phase");
+  if (recorded.measured == 0) {
+    return skip("M1", fmt::format("all ranks had ended before any of the {} phases was measured",
+                                  recorded.phases));
+  }
+  return pass("M1", fmt::format("host memory was recorded at the end of {} phases, {} not obtained",
+                                recorded.phases, recorded.phases - recorded.measured));
+}
+
+reports::Verdict nothing_grows(const Evidence& evidence) {
+  Growth growth;
+  for (const Life& life : evidence.lives) {
+    if (!life.memory) continue;
+    for (std::size_t rank = 0; rank < life.events.size(); ++rank) {
+      check_growth(life, static_cast<int>(rank), growth);
+    }
+  }
+  if (!growth.lines.empty()) {
+    return violated("M3", "what a process holds grows from save to save", std::move(growth.lines));
+  }
+  if (growth.series == 0) {
+    return skip("M3", fmt::format("no life has {} saves, of which the first {} do not count",
+                                  kLeastPoints + kWarmUp, kWarmUp));
+  }
+  return pass("M3", fmt::format("over {} saves no process gained threads, children, open files or "
+                                "memory; anonymous memory {:+.0f} bytes a save at most",
+                                growth.least_saves, growth.anonymous));
+}
+
+}  // namespace savegate::harness

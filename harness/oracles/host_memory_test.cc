@@ -1,0 +1,128 @@
+#include "harness/oracles/host_memory.h"
+
+#include <gmock/gmock.h>
+
+#include "harness/oracles/evidence_builder.h"
+
+namespace savegate::harness {
+namespace {
+
+using reports::Outcome;
+using testing::HasSubstr;
+
+constexpr std::uint64_t kMiB = 1 << 20;
+
+MemoryRecord record_of(int rank, const std::string& phase, std::optional<std::int64_t> step) {
+  MemoryRecord record;
+  record.rank = rank;
+  record.phase = phase;
+  record.step = step;
+  record.facts = {{"rss", kMiB}};
+  return record;
+}
+
+// Each rank's process after the save of a step.
+using At = std::function<std::uint64_t(std::uint64_t step)>;
+Evidence job_that_holds(std::uint64_t saves, const std::string& fact, const At& at) {
+  JobBuilder job;
+  job.life("save 1");
+  job.current().memory.emplace();
+  for (std::uint64_t step = 1; step <= saves; ++step) {
+    for (int rank = 0; rank < job.world(); ++rank) {
+      MemoryRecord record = record_of(rank, "save", static_cast<std::int64_t>(step));
+      record.facts = {{"threads", 3}, {"pss_anon", 50 * kMiB}};
+      record.facts[fact] = at(step);
+      job.current().memory->push_back(record);
+    }
+  }
+  return job.evidence;
+}
+
+TEST(NothingGrowsTest, OneDescriptorASaveIsFoundWithinTwenty) {
+  const auto verdict =
+      nothing_grows(job_that_holds(20, "open_files", [](std::uint64_t step) { return 10 + step; }));
+  EXPECT_EQ(verdict.outcome, Outcome::kFail);
+  EXPECT_THAT(verdict.evidence.at(0), HasSubstr("rank 0: open_files grows by 1.00 a save"));
+}
+
+TEST(NothingGrowsTest, AMebibyteASaveIsFoundAmongTheNoiseOfAnAllocator) {
+  const auto noisy = [](std::uint64_t step) {
+    return 50 * kMiB + step * kMiB + (step % 3) * 200'000;
+  };
+  EXPECT_EQ(nothing_grows(job_that_holds(20, "pss_anon", noisy)).outcome, Outcome::kFail);
+}
+
+TEST(NothingGrowsTest, AnAllocatorsNoiseAloneIsNone) {
+  const auto noisy = [](std::uint64_t step) { return 50 * kMiB + (step % 3) * 200'000; };
+  EXPECT_EQ(nothing_grows(job_that_holds(100, "pss_anon", noisy)).outcome, Outcome::kPass);
+}
+
+TEST(NothingGrowsTest, WhatFillsDuringTheFirstSavesIsNone) {
+  const auto filling = [](std::uint64_t step) { return std::min<std::uint64_t>(step, 5) * kMiB; };
+  EXPECT_EQ(nothing_grows(job_that_holds(20, "pss_anon", filling)).outcome, Outcome::kPass);
+}
+
+// Files that are written and read stay in the page cache, and mapped ones in the process.
+TEST(NothingGrowsTest, FilePagesAreNotJudged) {
+  const auto growing = [](std::uint64_t step) { return step * 1024 * kMiB; };
+  for (const char* fact : {"pss_file", "cgroup_file", "cgroup_current"}) {
+    EXPECT_EQ(nothing_grows(job_that_holds(20, fact, growing)).outcome, Outcome::kPass) << fact;
+  }
+}
+
+// Half of the samples of a step were taken while the save had its files open.
+TEST(NothingGrowsTest, TheLeastOfAStepCounts) {
+  Evidence evidence =
+      job_that_holds(20, "open_files", [](std::uint64_t /*step*/) { return std::uint64_t{10}; });
+  auto records = *evidence.lives[0].memory;
+  for (MemoryRecord& record : records) record.facts["open_files"] = 10 + *record.step;
+  auto& all = *evidence.lives[0].memory;
+  all.insert(all.end(), records.begin(), records.end());
+  EXPECT_EQ(nothing_grows(evidence).outcome, Outcome::kPass);
+}
+
+TEST(NothingGrowsTest, AFewSavesShowNoTrend) {
+  const auto verdict =
+      nothing_grows(job_that_holds(9, "open_files", [](std::uint64_t step) { return step; }));
+  EXPECT_EQ(verdict.outcome, Outcome::kSkip);
+}
+
+JobBuilder recorded_job() {
+  JobBuilder job;
+  job.life("save 1");
+  job.update(1);
+  job.end();
+  job.at(0).memory.emplace();
+  for (int rank = 0; rank < job.world(); ++rank) {
+    job.at(0).memory->push_back(record_of(rank, "load", std::nullopt));
+    job.at(0).memory->push_back(record_of(rank, "update", 1));
+  }
+  return job;
+}
+
+TEST(HostMemoryRecordedTest, EveryPhaseWithItsRecordPasses) {
+  const auto verdict = host_memory_recorded(recorded_job().evidence);
+  EXPECT_EQ(verdict.outcome, Outcome::kPass);
+  EXPECT_THAT(verdict.summary, HasSubstr("4 phases, 0 not obtained"));
+}
+
+TEST(HostMemoryRecordedTest, APhaseWithoutARecordProvesNothing) {
+  JobBuilder job = recorded_job();
+  job.at(0).memory->pop_back();
+  const auto verdict = host_memory_recorded(job.evidence);
+  EXPECT_EQ(verdict.outcome, Outcome::kInvalid);
+  EXPECT_THAT(verdict.evidence.at(0), HasSubstr("no memory record of \"update\""));
+}
+
+TEST(HostMemoryRecordedTest, WhatCouldNotBeMeasuredIsCounted) {
+  JobBuilder job = recorded_job();
+  job.at(0).memory->back().missing = "not obtained: the process had ended";
+  EXPECT_THAT(host_memory_recorded(job.evidence).summary, HasSubstr("1 not obtained"));
+}
+
+TEST(HostMemoryRecordedTest, AnOlderStoreIsSkipped) {
+  EXPECT_EQ(host_memory_recorded(sound_job().evidence).outcome, Outcome::kSkip);
+}
+
+}  // namespace
+}  // namespace savegate::harness
