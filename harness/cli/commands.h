@@ -51,6 +51,7 @@ struct ComparedWords {
 };
 int signoff_compare_command(const ComparedWords& words, const Options& options);
 int judge_command(const std::string& run_directory);
+int report_command(const std::string& run_directory);
 int list_command(const std::string& what);
 struct MountWords {
   std::string backing;

@@ -159,6 +159,12 @@ int main_checked(int argc, char** argv) {
   judge->footer("Example:\n  savegate judge store/latest");
   judge->callback([&] { chosen = [&] { return judge_command(directory); }; });
 
+  CLI::App* report =
+      app.add_subcommand("report", "write report.html of a stored run again, from the store alone");
+  report->add_option("run", directory, "a run in the store")->required();
+  report->footer("Example:\n  savegate report store/latest");
+  report->callback([&] { chosen = [&] { return report_command(directory); }; });
+
   std::string what = "suites";
   CLI::App* list =
       app.add_subcommand("list", "show suites, scenarios, subjects, oracles or presets");

@@ -11,6 +11,7 @@
 #include "faults/trace.h"
 #include "harness/applicable.h"
 #include "harness/cli/gate.h"
+#include "harness/cli/html_report.h"
 #include "harness/cli/report.h"
 #include "harness/evidence.h"
 #include "harness/oracles.h"
@@ -132,6 +133,7 @@ Result<ScenarioResult> Session::run_shown(const Job& job, const std::string& nam
   result.seconds = seconds_since(start_ns);
   result.bound_to = harness::bound_to(evidence.provenance);
   SAVEGATE_CHECK(harness::write_file(folder + "/result.json", reports::print_json(result)));
+  SAVEGATE_CHECK(write_perfetto(evidence, folder));
   const bool keep =
       options_.keep == "all" || (options_.keep == "failed" && result.outcome != Outcome::kPass);
   if (!keep) SAVEGATE_CHECK(harness::remove_trees(folder));
@@ -262,6 +264,7 @@ Result<int> Session::finish(Gate* gate) {
   SAVEGATE_CHECK(directory_.write("result.json", reports::print_json(record_)));
   const std::string junit = reports::print_junit(record_);
   SAVEGATE_CHECK(directory_.write("junit.xml", junit));
+  SAVEGATE_CHECK(write_html(record_, directory_.path()));
   if (!options_.junit.empty()) SAVEGATE_CHECK(harness::write_file(options_.junit, junit));
   SAVEGATE_CHECK(directory_.publish());
   print_report(record_, directory_.path(), /*scenario_lines=*/false);
