@@ -73,7 +73,8 @@ TEST(PerfettoTest, EveryEventHasTheFieldsOfItsPhaseWithTheirTypes) {
 
 TEST(PerfettoTest, TimesNeverGoBack) {
   double last = 0;
-  for (const Json& event : printed()["traceEvents"]) {
+  const Json trace = printed();
+  for (const Json& event : trace["traceEvents"]) {
     if (event["ph"] == "M") continue;
     EXPECT_GE(event["ts"].get<double>(), last);
     last = event["ts"];
@@ -84,7 +85,8 @@ TEST(PerfettoTest, TimesNeverGoBack) {
 TEST(PerfettoTest, EveryProcessWithEventsIsARankOrTheFileSystemByName) {
   std::map<int, std::string> names;
   std::set<int> used;
-  for (const Json& event : printed()["traceEvents"]) {
+  const Json trace = printed();
+  for (const Json& event : trace["traceEvents"]) {
     if (event["name"] == "process_name")
       names[event["pid"]] = event["args"]["name"].get<std::string>();
     else

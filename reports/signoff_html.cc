@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "reports/html_escape.h"
+#include "reports/html_text.h"
 #include "reports/signoff.h"
 
 namespace savegate::reports {
@@ -51,15 +51,13 @@ std::string table(const std::string& caption, const std::vector<std::string>& he
 std::string requirements(const Signoff& signoff) {
   std::vector<std::vector<std::string>> rows;
   for (const SignedRequirement& one : signoff.requirements) {
-    std::string seen = html_escaped(one.summary);
-    for (const std::string& line : one.evidence)
-      seen += "<br><code>" + html_escaped(line) + "</code>";
-    rows.push_back({html_escaped(one.id),
-                    "<span class=\"outcome\">" + html_escaped(one.outcome) + "</span>",
-                    html_escaped(one.rule), seen,
+    std::string seen = html(one.summary);
+    for (const std::string& line : one.evidence) seen += "<br><code>" + html(line) + "</code>";
+    rows.push_back({html(one.id), "<span class=\"outcome\">" + html(one.outcome) + "</span>",
+                    html(one.rule), seen,
                     one.evidence_file.empty()
                         ? ""
-                        : fmt::format("<a href=\"{0}\">{0}</a>", html_escaped(one.evidence_file))});
+                        : fmt::format("<a href=\"{0}\">{0}</a>", html(one.evidence_file))});
   }
   return table("Requirements", {"id", "outcome", "what must hold", "seen", "evidence"}, rows);
 }
@@ -91,7 +89,7 @@ std::string sizes(const Signoff& signoff) {
                            mebibytes(static_cast<double>(one.bytes))});
   std::vector<std::vector<std::string>> memory;
   for (const MemoryRow& one : signoff.memory)
-    memory.push_back({html_escaped(one.segment), html_escaped(one.phase), html_escaped(one.name),
+    memory.push_back({html(one.segment), html(one.phase), html(one.name),
                       mebibytes(static_cast<double>(one.bytes))});
   return table("Checkpoints on disk", {"step", "files", "MiB"}, checkpoints) +
          table("Memory, the most of any rank", {"segment", "after phase", "what", "MiB"}, memory);
@@ -99,8 +97,7 @@ std::string sizes(const Signoff& signoff) {
 
 std::string names(const std::string& caption, const std::map<std::string, std::string>& values) {
   std::vector<std::vector<std::string>> rows;
-  for (const auto& [name, value] : values)
-    rows.push_back({html_escaped(name), html_escaped(value)});
+  for (const auto& [name, value] : values) rows.push_back({html(name), html(value)});
   return table(caption, {"what", "value"}, rows);
 }
 
@@ -111,14 +108,13 @@ std::string render_html(const Signoff& signoff) {
   const std::string what =
       signoff.words.empty() ? signoff.subject : fmt::format("{}", fmt::join(signoff.words, " "));
   text += fmt::format("<title>Sign-off: {0} {1}</title></head><body>\n<h1>{1}: {0}</h1>\n",
-                      html_escaped(what), outcome_name(signoff.outcome));
+                      html(what), outcome_name(signoff.outcome));
   text += fmt::format(
       "<p>{} consecutive saves of {} ranks on {}, a kill, a resume in new processes, another save, "
       "a second kill and resume.</p>\n<p><code>{}</code></p>\n",
-      signoff.saves, signoff.world, html_escaped(signoff.device), html_escaped(signoff.command));
+      signoff.saves, signoff.world, html(signoff.device), html(signoff.command));
   text += "<h2>Still unmeasured</h2>\n<ul>\n";
-  for (const std::string& line : signoff.unmeasured)
-    text += "<li>" + html_escaped(line) + "</li>\n";
+  for (const std::string& line : signoff.unmeasured) text += "<li>" + html(line) + "</li>\n";
   text += "</ul>\n" + requirements(signoff) + times(signoff) + sizes(signoff);
   text += names("Bound to", signoff.provenance);
   if (!signoff.versions.empty()) text += names("Versions, by the program's word", signoff.versions);

@@ -60,7 +60,8 @@ TEST_F(ReplayTest, ACopiedSceneFailsInTheSameWay) {
   for (int i = 0; i < replays(); ++i) {
     const Ran ran = savegate_.run("replay " + scene);
     EXPECT_EQ(ran.status, 1) << ran.output;
-    EXPECT_THAT(ran.output, HasSubstr("replay: the same as in the scene: FAIL C8, FAIL F6, FAIL F8"));
+    EXPECT_THAT(ran.output,
+                HasSubstr("replay: the same as in the scene: FAIL C8, FAIL F6, FAIL F8"));
   }
 }
 

@@ -264,13 +264,13 @@ Result<int> Session::finish(Gate* gate) {
   SAVEGATE_CHECK(directory_.write("result.json", reports::print_json(record_)));
   const std::string junit = reports::print_junit(record_);
   SAVEGATE_CHECK(directory_.write("junit.xml", junit));
-  SAVEGATE_CHECK(write_html(record_, directory_.path()));
   if (!options_.junit.empty()) SAVEGATE_CHECK(harness::write_file(options_.junit, junit));
   SAVEGATE_CHECK(directory_.publish());
   print_report(record_, directory_.path(), /*scenario_lines=*/false);
   if (budget_) fmt::print("{}", budget_->account(record_));
   int code = reports::exit_code(record_);
   if (gate != nullptr) code = gate->close(record_, code);
+  SAVEGATE_CHECK(write_html(record_, directory_.path()));
   return harness::interrupted() ? static_cast<int>(kInterrupted) : code;
 }
 
