@@ -24,7 +24,7 @@ bool mounted_below(const std::string& folder) {
 void expect_readable(const SavegateProgram& savegate) {
   if (!fs::exists(savegate.store())) return;  // killed before the first folder
   for (const auto& run : fs::directory_iterator(savegate.store())) {
-    if (run.is_symlink()) continue;
+    if (run.is_symlink() || !run.is_directory()) continue;  // latest, history.db
     for (const auto& scenario : fs::directory_iterator(run.path())) {
       if (!fs::exists(scenario.path() / "scenario.json")) continue;
       const Ran judged = savegate.run("judge " + scenario.path().string());

@@ -62,7 +62,7 @@ TEST_F(SignoffTest, EvidenceThatIsAlteredMissingOrAddedIsNamed) {
   const Ran ran = check();
   EXPECT_EQ(ran.status, 1);
   EXPECT_EQ(ran.output,
-            "altered: acceptance/life-2/life.json\nmissing: acceptance/life-1/trace.bin\n"
+            "missing: acceptance/life-1/trace.bin\naltered: acceptance/life-2/life.json\n"
             "added: acceptance/extra\n");
 }
 
