@@ -63,44 +63,71 @@ class Page {
         html(render_counts(run_)));
   }
 
+  struct RequirementRow {
+    std::size_t counts[4] = {};
+    const ScenarioResult* first = nullptr;  // that did not pass
+
+    std::size_t count(Outcome outcome) const { return counts[static_cast<std::size_t>(outcome)]; }
+    Outcome worst() const {
+      for (const Outcome outcome : {Outcome::kFail, Outcome::kInvalid, Outcome::kPass})
+        if (count(outcome) > 0) return outcome;
+      return Outcome::kSkip;
+    }
+  };
+  using RequirementRows =
+      std::map<std::string, RequirementRow, bool (*)(const std::string&, const std::string&)>;
+
+  // C2 comes before C10.
+  static bool in_order(const std::string& left, const std::string& right) {
+    if (left[0] != right[0] || left.size() == right.size()) return left < right;
+    return left.size() < right.size();
+  }
+
+  // What does not hold at once, the rest behind a line that counts it.
   void requirements() {
-    struct Row {
-      std::size_t counts[4] = {};
-      const ScenarioResult* first = nullptr;  // that did not pass
-    };
-    std::map<std::string, Row> rows;
+    RequirementRows rows(&in_order);
     for (const ScenarioResult& result : run_.scenarios)
       for (const Verdict& verdict : result.verdicts) {
-        Row& row = rows[verdict.requirement];
+        RequirementRow& row = rows[verdict.requirement];
         ++row.counts[static_cast<std::size_t>(verdict.outcome)];
         if (row.first == nullptr && did_not_pass(verdict.outcome)) row.first = &result;
       }
+    const auto broken = [](const RequirementRow& row) { return did_not_pass(row.worst()); };
+    const auto of = [&](Outcome outcome) {
+      return std::count_if(rows.begin(), rows.end(),
+                           [&](const auto& entry) { return entry.second.worst() == outcome; });
+    };
     out_ +=
         "<section aria-labelledby=\"requirements\"><h2 id=\"requirements\">Verdicts by "
-        "requirement</h2>"
+        "requirement</h2>";
+    if (of(Outcome::kFail) + of(Outcome::kInvalid) > 0) requirement_table(rows, broken);
+    add("<details><summary>{} hold, {} were not judged</summary>", of(Outcome::kPass),
+        of(Outcome::kSkip));
+    requirement_table(rows, [&](const RequirementRow& row) { return !broken(row); });
+    out_ += "</details></section>";
+  }
+
+  template <class Wanted>
+  void requirement_table(const RequirementRows& rows, Wanted wanted) {
+    out_ +=
         "<table class=\"wide\"><thead><tr><th scope=\"col\">Requirement</th><th "
         "scope=\"col\">Verdict"
         "</th><th scope=\"col\">PASS</th><th scope=\"col\">FAIL</th><th scope=\"col\">INVALID</th>"
         "<th scope=\"col\">Rule</th></tr></thead><tbody>";
     for (const auto& [id, row] : rows) {
-      const auto count = [&, &counts = row.counts](Outcome outcome) {
-        return counts[static_cast<std::size_t>(outcome)];
-      };
-      const Outcome worst = count(Outcome::kFail) > 0      ? Outcome::kFail
-                            : count(Outcome::kInvalid) > 0 ? Outcome::kInvalid
-                            : count(Outcome::kPass) > 0    ? Outcome::kPass
-                                                           : Outcome::kSkip;
+      if (!wanted(row)) continue;
       const auto rule = input_.rules.find(id);
       add("<tr><th scope=\"row\">{}</th><td>{}</td><td class=\"n\" data-of=\"PASS\">{}</td>"
           "<td class=\"n\" data-of=\"FAIL\">{}</td><td class=\"n\" "
           "data-of=\"INVALID\">{}</td><td>{}",
-          html(id), outcome_badge(worst), count(Outcome::kPass), count(Outcome::kFail),
-          count(Outcome::kInvalid), rule == input_.rules.end() ? "" : html(rule->second));
+          html(id), outcome_badge(row.worst()), row.count(Outcome::kPass),
+          row.count(Outcome::kFail), row.count(Outcome::kInvalid),
+          rule == input_.rules.end() ? "" : html(rule->second));
       if (row.first != nullptr && did_not_pass(row.first->outcome))
         add(" <a href=\"#{}\">first: {}</a>", anchor(*row.first), html(name(*row.first)));
       out_ += "</td></tr>";
     }
-    out_ += "</tbody></table></section>";
+    out_ += "</tbody></table>";
   }
 
   std::string anchor(const ScenarioResult& result) const {

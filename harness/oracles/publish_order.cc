@@ -10,6 +10,9 @@
 namespace savegate::harness {
 namespace {
 
+// The checkpoint root's own name below itself.
+std::string shown(const std::string& directory) { return directory.empty() ? "." : directory; }
+
 using faults::Role;
 using faults::TraceRecord;
 using Lines = std::vector<std::string>;
@@ -101,14 +104,14 @@ class OrderJudge {
                                 record.begin_seq) == nullptr) {
         add(fmt::format("{}: no fsync of directory `{}` between the file's naming in it and the "
                         "directory's rename",
-                        publication.path, publication.directory_before),
+                        publication.path, shown(publication.directory_before)),
             record);
       }
       directory = parent_of(record.path2);
     }
     if (files_.directory_sync(directory, record.end_seq, limit->seq) == nullptr) {
       add(fmt::format("{}: no fsync of directory `{}` after it got its name and {}",
-                      publication.path, directory, limit->name),
+                      publication.path, shown(directory), limit->name),
           record);
     }
   }
