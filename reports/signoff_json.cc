@@ -6,18 +6,20 @@
 namespace savegate::reports {
 namespace {
 
-using Json = nlohmann::json;
+using SheetJson = nlohmann::json;
 
-constexpr const char* kNotObtained = "not obtained";
+constexpr const char* kUnmeasured = "not obtained";
 
-Json measured(const Measurement& value) { return value ? Json(*value) : Json(kNotObtained); }
-
-Json rate(const Measurement& bytes, const Measurement& one, const Measurement& other = {}) {
-  const double seconds = one.value_or(0) + other.value_or(0);
-  return bytes && seconds > 0 ? Json(*bytes / seconds) : Json(kNotObtained);
+SheetJson measured(const Measurement& value) {
+  return value ? SheetJson(*value) : SheetJson(kUnmeasured);
 }
 
-Json to_json(const SignedRequirement& row) {
+SheetJson rate(const Measurement& bytes, const Measurement& one, const Measurement& other = {}) {
+  const double seconds = one.value_or(0) + other.value_or(0);
+  return bytes && seconds > 0 ? SheetJson(*bytes / seconds) : SheetJson(kUnmeasured);
+}
+
+SheetJson to_json(const SignedRequirement& row) {
   return {{"id", row.id},
           {"rule", row.rule},
           {"outcome", row.outcome},
@@ -26,7 +28,7 @@ Json to_json(const SignedRequirement& row) {
           {"evidence", row.evidence}};
 }
 
-Json to_json(const SaveRow& row) {
+SheetJson to_json(const SaveRow& row) {
   return {{"life", row.life},
           {"save", row.save},
           {"rank", row.rank},
@@ -36,7 +38,7 @@ Json to_json(const SaveRow& row) {
           {"bytes_per_second", rate(row.bytes, row.call_seconds, row.durable_seconds)}};
 }
 
-Json to_json(const RestoreRow& row) {
+SheetJson to_json(const RestoreRow& row) {
   return {{"life", row.life},
           {"rank", row.rank},
           {"bytes", measured(row.bytes)},
@@ -45,29 +47,29 @@ Json to_json(const RestoreRow& row) {
           {"bytes_per_second", rate(row.bytes, row.restore_seconds)}};
 }
 
-Json to_json(const CheckpointRow& row) {
+SheetJson to_json(const CheckpointRow& row) {
   return {{"step", row.step}, {"files", row.files}, {"bytes", row.bytes}};
 }
 
-Json to_json(const MemoryRow& row) {
+SheetJson to_json(const MemoryRow& row) {
   return {{"segment", row.segment}, {"phase", row.phase}, {"name", row.name}, {"bytes", row.bytes}};
 }
 
 template <typename Rows>
-Json array_of(const Rows& rows) {
-  Json array = Json::array();
+SheetJson array_of(const Rows& rows) {
+  SheetJson array = SheetJson::array();
   for (const auto& row : rows) array.push_back(to_json(row));
   return array;
 }
 
-std::string text_of(const Json& json) {
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+std::string text_of(const SheetJson& json) {
+  return json.dump(1, ' ', false, SheetJson::error_handler_t::replace) + "\n";
 }
 
 }  // namespace
 
 std::string print_json(const Signoff& signoff) {
-  Json evidence = Json::object();
+  SheetJson evidence = SheetJson::object();
   for (const auto& [path, file] : signoff.evidence)
     evidence[path] = {{"bytes", file.bytes}, {"sha256", file.sha256}};
   return text_of(
@@ -90,19 +92,19 @@ std::string print_json(const Signoff& signoff) {
        {"saves", array_of(signoff.save_rows)},
        {"restores", array_of(signoff.restore_rows)},
        {"checkpoints", array_of(signoff.checkpoints)},
-       {"memory", signoff.memory.empty() ? Json(kNotObtained) : array_of(signoff.memory)},
+       {"memory", signoff.memory.empty() ? SheetJson(kUnmeasured) : array_of(signoff.memory)},
        {"unmeasured", signoff.unmeasured},
        {"evidence", evidence}});
 }
 
 std::string with_seal(std::string_view json, const std::string& seal) {
-  Json document = Json::parse(json);
+  SheetJson document = SheetJson::parse(json);
   document["seal"] = seal;
   return text_of(document);
 }
 
 Result<std::pair<std::string, std::string>> split_seal(std::string_view json) {
-  SAVEGATE_TRY(Json document, parse_json(json, "signoff.json"));
+  SAVEGATE_TRY(SheetJson document, parse_json(json, "signoff.json"));
   if (!document.is_object() || !document.contains("seal") || !document["seal"].is_string())
     return fail(invalid("signoff.json has no seal"));
   const std::string seal = document["seal"];
@@ -111,13 +113,13 @@ Result<std::pair<std::string, std::string>> split_seal(std::string_view json) {
 }
 
 Result<Signoff> signoff_from_json(std::string_view text) {
-  SAVEGATE_TRY(const Json json, parse_json(text, "signoff.json"));
+  SAVEGATE_TRY(const SheetJson json, parse_json(text, "signoff.json"));
   try {
     if (json.at("schema") != kSignoffSchema)
       return fail(invalid("signoff.json is of another version of savegate"));
     Signoff signoff;
     signoff.id = json.at("id");
-    const Json& ran = json.at("ran");
+    const SheetJson& ran = json.at("ran");
     signoff.subject = ran.at("subject");
     signoff.words = ran.at("words").get<std::vector<std::string>>();
     signoff.launcher = ran.at("launcher");
