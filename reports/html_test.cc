@@ -59,7 +59,7 @@ std::set<std::string> matches(const std::string& text, const char* pattern) {
   return found;
 }
 
-std::size_t count(const std::string& text, std::string_view part) {
+std::size_t occurrences(const std::string& text, std::string_view part) {
   std::size_t found = 0;
   for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
     ++found;
@@ -85,7 +85,7 @@ TEST(HtmlTest, HostileTextIsNeverMarkup) {
   EXPECT_EQ(page.find("onload=\""), std::string::npos);
   EXPECT_EQ(page.find('\xff'), std::string::npos);
   EXPECT_EQ(page.find('\x01'), std::string::npos);
-  EXPECT_GT(count(page, "&lt;script&gt;"), 20U);
+  EXPECT_GT(occurrences(page, "&lt;script&gt;"), 20U);
 }
 
 TEST(HtmlTest, TextThatTurnsTheDirectionOfWritingIsReplaced) {
@@ -110,7 +110,7 @@ TEST(HtmlTest, AnchorsResolveAndIdsAreUnique) {
   const std::set<std::string> ids = matches(page, " id=\"([^\"]*)\"");
   for (const std::string& target : matches(page, "href=\"#([^\"]*)\""))
     EXPECT_TRUE(ids.contains(target)) << target;
-  for (const std::string& id : ids) EXPECT_EQ(count(page, " id=\"" + id + "\""), 1U) << id;
+  for (const std::string& id : ids) EXPECT_EQ(occurrences(page, " id=\"" + id + "\""), 1U) << id;
 }
 
 TEST(HtmlTest, NothingIsLoadedFromElsewhere) {
@@ -137,7 +137,7 @@ TEST(HtmlTest, AThousandFailuresWithPicturesStayBelowFiveMebibytes) {
   HtmlInput input = input_of(run, std::string(2000, 'x'));
   const std::string page = render_html(run, input);
   EXPECT_LT(page.size(), 5U << 20);
-  EXPECT_EQ(count(page, "command that repeats it"), 1000U);
+  EXPECT_EQ(occurrences(page, "command that repeats it"), 1000U);
   EXPECT_NE(page.find("the page would become too large"), std::string::npos);
 }
 

@@ -30,7 +30,8 @@ std::vector<std::string> common_environment(const LifeSetup& setup, const RankPl
   return changes;
 }
 
-std::vector<std::string> environment_of(const LifeSetup& setup, const RankPlaces& places, int rank) {
+std::vector<std::string> environment_of(const LifeSetup& setup, const RankPlaces& places,
+                                        int rank) {
   const std::string world = std::to_string(setup.scenario.world);
   std::vector<std::string> changes = common_environment(setup, places);
   changes.insert(

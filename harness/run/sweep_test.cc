@@ -129,7 +129,8 @@ TEST_F(SweepTest, AMarkIsNamedByItsPlaceInTheSpanAndCountedAmongItsLike) {
                     mark("point", "staged", "save 2/staged"),
                     mark("leave", "save 2", "save 2/staged")};
   std::vector<std::string> marks;
-  for (const Scenario& scenario : make_sweep(scenario_, trace_)->scenarios) {
+  const auto swept = make_sweep(scenario_, trace_)->scenarios;
+  for (const Scenario& scenario : swept) {
     const faults::Match& match = scenario.lives.at(0).plan.rules.at(0).match;
     marks.push_back(match.phase + " " + std::to_string(*match.nth));
   }
