@@ -54,8 +54,8 @@ Result<FileDigest> digest_of(const std::string& path) {
 // work/ is what the next life goes on using, scene/ what is kept of a failure after judging, and a
 // trace for Perfetto is made from the rest.
 bool is_evidence(const std::string& path) {
-  for (const std::string_view other : {"manifest.json", "result.json", "work", "scene",
-                                       "trace.perfetto.json"}) {
+  for (const std::string_view other :
+       {"manifest.json", "result.json", "work", "scene", "trace.perfetto.json"}) {
     if (path == other) return false;
   }
   return true;

@@ -25,7 +25,7 @@ using reports::Outcome;
 using reports::ScenarioResult;
 using reports::Tally;
 
-constexpr std::string_view kEnvironment = "env.";
+constexpr std::string_view kEnvironmentPrefix = "env.";
 
 struct Plan {
   Scenario scenario;
@@ -59,9 +59,9 @@ Result<void> set(Job& job, const std::string& name, const std::string& value) {
     const auto [stop, error] = std::from_chars(value.data(), end, job.scenario.world);
     if (error != std::errc{} || stop != end || job.scenario.world < 1)
       return fail(invalid(fmt::format("--vary world: `{}` is no number of ranks", value)));
-  } else if (name.starts_with(kEnvironment)) {
+  } else if (name.starts_with(kEnvironmentPrefix)) {
     for (harness::LifeSpec& life : job.scenario.lives)
-      life.env[name.substr(kEnvironment.size())] = value;
+      life.env[name.substr(kEnvironmentPrefix.size())] = value;
   } else {
     job.scenario.variables[name] = value;
   }
@@ -74,7 +74,7 @@ Result<std::vector<Factor>> read_factors(const std::vector<std::string>& texts,
   for (const std::string& text : texts) {
     SAVEGATE_TRY(Factor factor, parse_factor(text));
     const std::vector<std::string> known = factors_of(subject);
-    if (!factor.name.starts_with(kEnvironment) &&
+    if (!factor.name.starts_with(kEnvironmentPrefix) &&
         std::find(known.begin(), known.end(), factor.name) == known.end())
       return fail(
           invalid(fmt::format("--vary {}: the subject `{}` has no variable of this name{}; "
