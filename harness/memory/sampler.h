@@ -4,7 +4,7 @@
 // A phase has ended when the runner sees the rank's event; the rank goes on meanwhile, so a record
 // says when it was measured. What is measured is the process as it is at a step's boundaries, not
 // its peaks: those the kernel keeps (VmHWM, the cgroup's peak). Walking a large process costs, so
-// the next measurement of a rank waits for twenty times as long as the last one took: phases in
+// the next measurement of a rank waits for twenty times the processor time of the last: phases in
 // between share it, and sampling stays below 5 % of one core for each rank. A rank that ends before
 // its phase could be measured gets a record that says so.
 //

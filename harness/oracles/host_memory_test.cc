@@ -17,6 +17,7 @@ MemoryRecord record_of(int rank, const std::string& phase, std::optional<std::in
   record.rank = rank;
   record.phase = phase;
   record.step = step;
+  record.time_ns = static_cast<std::uint64_t>(step.value_or(0)) * 1000;
   record.facts = {{"rss", kMiB}};
   return record;
 }
@@ -43,6 +44,13 @@ TEST(NothingGrowsTest, OneDescriptorASaveIsFoundWithinTwenty) {
       nothing_grows(job_that_holds(20, "open_files", [](std::uint64_t step) { return 10 + step; }));
   EXPECT_EQ(verdict.outcome, Outcome::kFail);
   EXPECT_THAT(verdict.evidence.at(0), HasSubstr("rank 0: open_files grows by 1.00 a save"));
+}
+
+// A rank that was measured once in many saves shows no trend, neither a leak nor its absence.
+TEST(NothingGrowsTest, PhasesThatShareAMeasurementAreOnePoint) {
+  Evidence evidence = job_that_holds(20, "open_files", [](std::uint64_t) { return 10; });
+  for (MemoryRecord& record : *evidence.lives[0].memory) record.time_ns = 7;
+  EXPECT_EQ(nothing_grows(evidence).outcome, Outcome::kSkip);
 }
 
 TEST(NothingGrowsTest, AMebibyteASaveIsFoundAmongTheNoiseOfAnAllocator) {
