@@ -4,26 +4,10 @@
 #include <bit>
 
 #include "faults/plan.h"
+#include "faults/toml.h"
 
 namespace savegate::faults {
 namespace {
-
-std::string toml_string(std::string_view text) {
-  std::string out(1, '"');
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte < 0x20 || byte == 0x7f) {
-      out += fmt::format("\\u{:04X}", byte);
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
-  return out;
-}
 
 // One word or number, or a list of them.
 std::string one_or_list(const std::vector<std::string>& items) {

@@ -397,6 +397,23 @@ Result<toml::table> parse_root(std::string_view text, std::string_view source_na
 
 TomlReader TomlDocument::root() const { return TomlReader(node_); }
 
+std::string toml_string(std::string_view text) {
+  std::string out(1, '"');
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20 || byte == 0x7f) {
+      out += fmt::format("\\u{:04X}", byte);
+    } else {
+      out += c;
+    }
+  }
+  out += '"';
+  return out;
+}
+
 Result<TomlDocument> parse_toml(std::string_view text, std::string_view source_name) {
   SAVEGATE_TRY(toml::table root, parse_root(text, source_name));
   auto document = std::make_shared<Document>();

@@ -22,6 +22,9 @@
 
 namespace savegate::faults {
 
+// As a basic string: in quotes, escaped.
+std::string toml_string(std::string_view text);
+
 class TomlDocument;
 struct TomlNode;  // opaque: one toml++ table with its source name
 

@@ -105,9 +105,9 @@ void add_requirements(const View& view, const ScenarioResult& result, Signoff& s
   }
   for (const auto& [letter, count] : kRequirements)
     for (int number = 1; number <= count; ++number) {
-      std::string id = fmt::format("{}{}", letter, number);
+      const std::string id = fmt::format("{}{}", letter, number);
       if (!judged.contains(id))
-        sheet.requirements.push_back({.id = std::move(id),
+        sheet.requirements.push_back({.id = id,
                                       .rule = rules[id],
                                       .outcome = reports::kNotMeasured,
                                       .summary = "an acceptance does not judge it",
@@ -164,16 +164,21 @@ void add_checkpoints(const View& view, const Life& life,
   for (const auto& [step, row] : found) checkpoints[step] = row;
 }
 
+// What the program said, and what the runner measured from outside.
 void add_memory(const Life& life,
                 std::map<std::tuple<std::string, std::string, std::string>, std::uint64_t>& most) {
   const std::string segment = life.record.number == 1 ? "consecutive saves" : "kill and resume";
+  const auto keep = [&](const std::string& phase, const auto& facts) {
+    for (const auto& [name, value] : facts) {
+      if (!value) continue;
+      std::uint64_t& peak = most[{segment, phase, name}];
+      peak = std::max<std::uint64_t>(peak, *value);
+    }
+  };
   for (const harness::EventLog& log : life.events)
-    for (const Event& event : log.events)
-      for (const auto& [name, bytes] : event.memory) {
-        if (!bytes) continue;
-        std::uint64_t& peak = most[{segment, event.name, name}];
-        peak = std::max(peak, *bytes);
-      }
+    for (const Event& event : log.events) keep(event.name, event.memory);
+  if (life.memory)
+    for (const harness::MemoryRecord& record : *life.memory) keep(record.phase, record.facts);
 }
 
 void add_unmeasured(const Evidence& evidence, Signoff& sheet) {
@@ -190,7 +195,7 @@ void add_unmeasured(const Evidence& evidence, Signoff& sheet) {
   if (sheet.backing.empty())
     lines.push_back("the file system that the run will use: no --backing was given");
   if (sheet.memory.empty())
-    lines.push_back("memory: not obtained, as the program wrote no memory events");
+    lines.push_back("memory: not obtained, as no rank lived to be measured at a phase");
   lines.push_back("training longer than " + evidence.scenario.lives.back().until +
                   ", and other work on the same machines beside it");
   lines.push_back("power loss, and faults other than two kills of the whole job");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "faults/status.h"
 #include "harness/oracles/compare.h"
@@ -260,17 +261,18 @@ std::string range_of(const Item& item) {
                      product(item.global_shape, 0) * element);
 }
 
+std::set<std::int64_t> resumed_steps(const Life& life) {
+  std::set<std::int64_t> steps;
+  for (std::size_t rank = 0; rank < life.events.size(); ++rank) {
+    const Event* resumed = resumed_event(life, static_cast<int>(rank));
+    if (resumed != nullptr && resumed->ok && resumed->step) steps.insert(*resumed->step);
+  }
+  return steps;
+}
+
 void add_differences(const View& view, const Life& life, reports::Scene& scene) {
-  for (std::int64_t step : [&] {
-         std::vector<std::int64_t> steps;
-         for (std::size_t rank = 0; rank < life.events.size(); ++rank)
-           if (const Event* resumed = resumed_event(life, static_cast<int>(rank));
-               resumed != nullptr && resumed->ok && resumed->step)
-             steps.push_back(*resumed->step);
-         std::sort(steps.begin(), steps.end());
-         steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
-         return steps;
-       }()) {
+  const std::set<std::int64_t> steps = resumed_steps(life);
+  for (const std::int64_t step : steps) {
     const auto found = restored_items(life, step);
     const auto compared = compare_with_writers(view, step, life.record.started_ns, found);
     if (!compared || compared->equal()) continue;

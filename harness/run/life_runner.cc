@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "faults/fired.h"
+#include "faults/toml.h"
 #include "faults/trace.h"
 #include "harness/run/daemon.h"
 #include "harness/run/files.h"
@@ -63,15 +64,8 @@ class LifeRunner {
 
 std::string toml_strings(const std::vector<std::string>& words) {
   std::string text = "[";
-  for (const std::string& word : words) {
-    if (text.size() > 1) text += ", ";
-    text += '"';
-    for (const char letter : word) {
-      if (letter == '"' || letter == '\\') text += '\\';
-      text += letter;
-    }
-    text += '"';
-  }
+  for (const std::string& word : words)
+    text += (text.size() > 1 ? ", " : "") + faults::toml_string(word);
   return text + "]";
 }
 

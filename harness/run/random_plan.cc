@@ -9,6 +9,8 @@
 #include <sstream>
 
 #include "faults/plan.h"
+#include "faults/random.h"
+#include "faults/toml.h"
 #include "harness/run/sweep.h"
 
 namespace savegate::harness {
@@ -22,25 +24,21 @@ constexpr int kSaves = 5;           // of the clean life
 constexpr int kLastFaultySave = 3;  // two more follow it
 constexpr std::uint64_t kMillisecond = 1'000'000;
 
-// splitmix64: the same on every machine.
+// Numbered: the same on every machine.
 class Dice {
  public:
-  Dice(std::uint64_t seed, std::uint64_t number)
-      : state_(seed ^ (number * 0xd1342543de82ef95ULL)) {}
-  std::uint64_t below(std::uint64_t end) { return next() % end; }
+  Dice(std::uint64_t seed, std::uint64_t number) : seed_(faults::mix_bits(seed) ^ number) {}
+  std::uint64_t below(std::uint64_t end) {
+    return faults::mix_bits(faults::mix_bits(seed_) ^ thrown_++) % end;
+  }
   template <class T, std::size_t N>
   const T& one_of(const std::array<T, N>& values) {
     return values[below(N)];
   }
 
  private:
-  std::uint64_t next() {
-    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15ULL);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    return z ^ (z >> 31);
-  }
-  std::uint64_t state_;
+  std::uint64_t seed_;
+  std::uint64_t thrown_ = 0;
 };
 
 std::string save(int number) { return "save " + std::to_string(number); }
@@ -117,15 +115,6 @@ LifeSpec faulty_life(const SweepPoint& point, int save_number, std::uint64_t see
   return life;
 }
 
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + "\"";
-}
-
 // print_plan()'s tables, as they stand in a scenario's life.
 std::string plan_tables(const faults::Plan& plan) {
   std::istringstream lines(faults::print_plan(plan));
@@ -188,12 +177,12 @@ std::string random_scenario_toml(const Scenario& scenario) {
   std::string out = fmt::format(
       "name    = {}\nsummary = \"A plan that was made by chance.\"\n\n[[scenario]]\nname    = {}\n"
       "summary = {}\nworld   = {}\nseed    = {}\n",
-      quoted(scenario.suite), quoted(scenario.name), quoted(scenario.summary), scenario.world,
-      scenario.seed);
+      faults::toml_string(scenario.suite), faults::toml_string(scenario.name),
+      faults::toml_string(scenario.summary), scenario.world, scenario.seed);
   for (const LifeSpec& life : scenario.lives)
-    out +=
-        fmt::format("\n[[scenario.life]]\nuntil  = {}\nexpect = {{ outcome = \"{}\" }}\n{}",
-                    quoted(life.until), outcome_name(life.expect.outcome), plan_tables(life.plan));
+    out += fmt::format("\n[[scenario.life]]\nuntil  = {}\nexpect = {{ outcome = \"{}\" }}\n{}",
+                       faults::toml_string(life.until), outcome_name(life.expect.outcome),
+                       plan_tables(life.plan));
   return out;
 }
 

@@ -8,6 +8,8 @@
 #include <set>
 #include <tuple>
 
+#include "faults/random.h"
+
 namespace savegate::harness {
 namespace {
 
@@ -21,8 +23,6 @@ using faults::When;
 constexpr double kMiddle = 0.5;
 
 enum class Kind : std::uint8_t { kOperations, kWrites, kPhases };
-
-using Point = SweepPoint;
 
 Result<Kind> kind_of(const Generator& generator) {
   if (generator.at == "every operation") return Kind::kOperations;
@@ -115,9 +115,9 @@ class Names {
   std::set<std::string> known_;
 };
 
-Point make_point(const Generator& generator, const TraceRecord& record, const std::string& pattern,
-                 std::uint64_t nth) {
-  Point point;
+SweepPoint make_point(const Generator& generator, const TraceRecord& record,
+                      const std::string& pattern, std::uint64_t nth) {
+  SweepPoint point;
   point.rule.match.ops = faults::op_bit(record.op);
   point.rule.match.ranks = {record.caller.rank};
   point.rule.match.phase = generator.phase;
@@ -143,8 +143,8 @@ Point make_point(const Generator& generator, const TraceRecord& record, const st
 }
 
 // The moments at which the point's action is tried: one, unless it is a kill.
-void add_moments(const Generator& generator, const TraceRecord& record, const Point& point,
-                 std::vector<Point>& points) {
+void add_moments(const Generator& generator, const TraceRecord& record, const SweepPoint& point,
+                 std::vector<SweepPoint>& points) {
   const auto* kill = std::get_if<KillAction>(&generator.action);
   if (kill == nullptr) {
     points.push_back(point);
@@ -155,7 +155,7 @@ void add_moments(const Generator& generator, const TraceRecord& record, const Po
   for (const When when : moments) {
     const bool divisible = faults::op_class(record.op) == OpClass::kData && record.requested > 1;
     if (when == When::kMiddle && !divisible) continue;
-    Point moment = point;
+    SweepPoint moment = point;
     KillAction action = *kill;
     action.when = when;
     if (when == When::kMiddle && action.at == faults::Amount{}) action.at.share = kMiddle;
@@ -177,8 +177,9 @@ std::uint64_t count_like(const TraceRecord& record, const std::string& pattern,
   return static_cast<std::uint64_t>(count);
 }
 
-std::vector<Point> all_points(const Generator& generator, Kind kind, const faults::Trace& trace) {
-  std::vector<Point> points;
+std::vector<SweepPoint> all_points(const Generator& generator, Kind kind,
+                                   const faults::Trace& trace) {
+  std::vector<SweepPoint> points;
   std::map<std::tuple<int, Op, std::string>, std::uint64_t> seen;
   const Names names(trace, generator.phase);
   std::vector<const TraceRecord*> records;
@@ -207,21 +208,13 @@ std::vector<Point> all_points(const Generator& generator, Kind kind, const fault
   return points;
 }
 
-// splitmix64: the same sample on every machine.
-std::uint64_t next_random(std::uint64_t& state) {
-  std::uint64_t z = (state += 0x9e3779b97f4a7c15ULL);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
-}
-
-// `count` of the indices below `size`, in their order.
+// `count` of the indices below `size`, in their order: the same on every machine.
 std::vector<std::size_t> sample(std::size_t size, std::size_t count, std::uint64_t seed) {
   std::vector<std::size_t> indices(size);
   std::iota(indices.begin(), indices.end(), std::size_t{0});
   if (count >= size) return indices;
   for (std::size_t i = 0; i < count; ++i) {
-    std::swap(indices[i], indices[i + next_random(seed) % (size - i)]);
+    std::swap(indices[i], indices[i + faults::mix_bits(faults::mix_bits(seed) ^ i) % (size - i)]);
   }
   indices.resize(count);
   std::sort(indices.begin(), indices.end());
