@@ -210,6 +210,9 @@ struct Plan {
 
 Result<Plan> parse_plan(std::string_view toml, std::string_view source_name);
 std::string print_plan(const Plan& plan);
+// The lines of one table of it, without its header.
+std::string print_rule(const Rule& rule);
+std::string print_budget(const BudgetSpec& budget);
 
 // Parts of a plan that stand in another TOML file, as in a scenario's life:
 //   rules   = [{ match = { rank = 1 }, action = { errno = "ENOSPC" } }]

@@ -362,30 +362,34 @@ std::string to_string(const Match& match) {
   return entries.empty() ? "any operation" : fmt::format("{}", fmt::join(entries, ", "));
 }
 
+std::string print_rule(const Rule& rule) {
+  std::string out = fmt::format("name = {}\n", toml_string(rule.name));
+  out += fmt::format("match = {{ {} }}\n", fmt::join(entries_of(rule.match), ", "));
+  out +=
+      fmt::format("action = {{ {} }}\n", fmt::join(std::visit(ActionEntries(), rule.action), ", "));
+  if (!rule.required) out += "required = false\n";
+  return out;
+}
+
+std::string print_budget(const BudgetSpec& budget) {
+  std::string out =
+      fmt::format("name = {}\npath = {}\n", toml_string(budget.name), toml_string(budget.path));
+  if (!budget.ranks.empty()) out += fmt::format("rank = {}\n", numbers(budget.ranks));
+  if (budget.limit) out += fmt::format("limit = {}\n", toml_string(print_bytes(*budget.limit)));
+  if (budget.inodes) out += fmt::format("inodes = {}\n", *budget.inodes);
+  out += fmt::format("errno = {}\nblock = {}\n", toml_string(errno_name(budget.error)),
+                     toml_string(print_bytes(budget.block)));
+  if (!budget.required) out += "required = false\n";
+  return out;
+}
+
 std::string print_plan(const Plan& plan) {
   // TOML's integers end at 2^63 - 1.
   constexpr std::uint64_t kMostInteger = INT64_MAX;
   const std::string seed = std::to_string(plan.seed);
   std::string out = fmt::format("seed = {}\n", plan.seed > kMostInteger ? toml_string(seed) : seed);
-  for (const Rule& rule : plan.rules) {
-    out += "\n[[rule]]\n";
-    out += fmt::format("name = {}\n", toml_string(rule.name));
-    out += fmt::format("match = {{ {} }}\n", fmt::join(entries_of(rule.match), ", "));
-    out += fmt::format("action = {{ {} }}\n",
-                       fmt::join(std::visit(ActionEntries(), rule.action), ", "));
-    if (!rule.required) out += "required = false\n";
-  }
-  for (const BudgetSpec& budget : plan.budgets) {
-    out += "\n[[budget]]\n";
-    out +=
-        fmt::format("name = {}\npath = {}\n", toml_string(budget.name), toml_string(budget.path));
-    if (!budget.ranks.empty()) out += fmt::format("rank = {}\n", numbers(budget.ranks));
-    if (budget.limit) out += fmt::format("limit = {}\n", toml_string(print_bytes(*budget.limit)));
-    if (budget.inodes) out += fmt::format("inodes = {}\n", *budget.inodes);
-    out += fmt::format("errno = {}\nblock = {}\n", toml_string(errno_name(budget.error)),
-                       toml_string(print_bytes(budget.block)));
-    if (!budget.required) out += "required = false\n";
-  }
+  for (const Rule& rule : plan.rules) out += "\n[[rule]]\n" + print_rule(rule);
+  for (const BudgetSpec& budget : plan.budgets) out += "\n[[budget]]\n" + print_budget(budget);
   return out;
 }
 

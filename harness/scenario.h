@@ -119,5 +119,8 @@ Result<Suite> parse_suite(std::string_view toml, std::string_view source_name);
 // The resolved scenario as it was run, for the store; judge reads it back.
 std::string print_scenario(const Scenario& scenario);  // JSON
 Result<Scenario> scenario_from_json(std::string_view json);
+// A suite of this scenario alone, to be read and edited: parse_suite() gives the scenario back. Not
+// of one with a generator, which is no single run.
+std::string print_suite_of(const Scenario& scenario);  // TOML
 
 }  // namespace savegate::harness

@@ -7,6 +7,7 @@
 
 #include "faults/plan.h"
 #include "faults/toml.h"
+#include "harness/applicable.h"
 #include "harness/cli/gpus.h"
 #include "harness/run/files.h"
 #include "harness/run/python.h"
@@ -139,6 +140,23 @@ Result<std::vector<Scenario>> select_scenarios(const Catalog& catalog,
     }
   }
   return selected;
+}
+
+Result<Scenario> select_one_scenario(const Catalog& catalog, const std::string& name,
+                                     const harness::Subject& subject, const Options& options) {
+  SAVEGATE_TRY(std::vector<Scenario> scenarios, select_scenarios(catalog, {name}, options));
+  if (scenarios.size() != 1)
+    return fail(invalid(fmt::format("{} holds {} scenarios: name one of them, as {}/NAME", name,
+                                    scenarios.size(), name)));
+  Scenario scenario = std::move(scenarios.front());
+  if (scenario.generator)
+    return fail(invalid(fmt::format(
+        "{} is a sweep: repeat one of its points, by the scenario.json in its folder of the store",
+        name)));
+  if (const std::string reason = harness::inapplicable(scenario, subject, options.device);
+      !reason.empty())
+    return fail(invalid(fmt::format("{}: {}", name, reason)));
+  return scenario;
 }
 
 Result<void> check_fits(const Catalog& catalog, const harness::Subject& subject,

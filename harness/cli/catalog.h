@@ -37,6 +37,11 @@ Result<std::vector<harness::Scenario>> select_scenarios(const Catalog& catalog,
                                                         const std::vector<std::string>& names,
                                                         const Options& options);
 
+// The one scenario of that name, which can be run again and again: no sweep, and applicable.
+Result<harness::Scenario> select_one_scenario(const Catalog& catalog, const std::string& name,
+                                              const harness::Subject& subject,
+                                              const Options& options);
+
 // The subject runs on the device and with the world sizes that are asked of it, and has what it
 // needs.
 Result<void> check_fits(const Catalog& catalog, const harness::Subject& subject,

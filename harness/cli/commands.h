@@ -34,6 +34,9 @@ struct LoopWords {
 int loop_command(const std::string& scenario, const LoopWords& words, const Options& options);
 // A subject or command takes the place of the scene's own.
 int replay_command(const std::string& scene, const Options& options);
+// The fewest rules, ranks and bytes of state with which a scenario, or a scene's, fails as it does.
+// `of_its_own` where the options say no subject: a scene's.
+int reduce_command(const std::string& scenario_or_scene, bool of_its_own, const Options& options);
 struct SignoffWords {
   std::optional<std::uint64_t> saves;  // default: as many as exclude `failure_probability`
   double confidence = 0.95;

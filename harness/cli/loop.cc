@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "faults/toml.h"
-#include "harness/applicable.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/experiment.h"
 #include "harness/cli/session.h"
@@ -172,29 +171,11 @@ class Loop {
   std::optional<std::uint64_t> failed_round_;  // that ended it, from 1
 };
 
-// One alone: what is counted is how often it fails.
-Result<Scenario> chosen_scenario(const Catalog& catalog, const std::string& name,
-                                 const Subject& subject, const Options& options) {
-  SAVEGATE_TRY(std::vector<Scenario> scenarios, select_scenarios(catalog, {name}, options));
-  if (scenarios.size() != 1)
-    return fail(invalid(fmt::format("{} holds {} scenarios: name one of them, as {}/NAME", name,
-                                    scenarios.size(), name)));
-  Scenario scenario = std::move(scenarios.front());
-  if (scenario.generator)
-    return fail(invalid(fmt::format(
-        "{} is a sweep: repeat one of its points, by the scenario.json in its folder of the store",
-        name)));
-  if (const std::string reason = harness::inapplicable(scenario, subject, options.device);
-      !reason.empty())
-    return fail(invalid(fmt::format("{}: {}", name, reason)));
-  return scenario;
-}
-
 Result<int> loop(const std::string& name, const LoopWords& words, const Options& options) {
   SAVEGATE_TRY(Catalog catalog, find_catalog());
   Plan plan;
   SAVEGATE_TRY(plan.subject, catalog.subject(options));
-  SAVEGATE_TRY(plan.scenario, chosen_scenario(catalog, name, plan.subject, options));
+  SAVEGATE_TRY(plan.scenario, select_one_scenario(catalog, name, plan.subject, options));
   SAVEGATE_TRY(const std::vector<Factor> factors, read_factors(words.vary, plan.subject));
   plan.arms = arms_of(factors);
   plan.confidence = words.confidence;

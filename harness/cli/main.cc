@@ -110,6 +110,24 @@ int main_checked(int argc, char** argv) {
       "  savegate replay /tmp/scene --subject my-save-path.toml");
   replay->callback([&] { chosen = [&] { return replay_command(scene, of_scene); }; });
 
+  CLI::App* reduce = app.add_subcommand(
+      "reduce", "find the fewest rules, the smallest world and state that fail in the same way");
+  std::string failing;
+  reduce->add_option("scenario", failing, "a scenario, or a scenario's folder in a run")
+      ->required();
+  add_options(*reduce, options);
+  reduce->footer(
+      "Writes reduced.toml into the run's folder of the store.\n"
+      "Exit status: 0 it passes, 1 it fails and was reduced, 4 it proves nothing, or fails in "
+      "another\nway than in its scene.\n"
+      "Examples:\n"
+      "  savegate reduce store/latest/late-eio-at-fsync\n"
+      "  savegate reduce my-suite.toml --subject my-save-path.toml");
+  reduce->callback([&] {
+    const bool of_its_own = reduce->count("--subject") == 0 && options.command.empty();
+    chosen = [&, of_its_own] { return reduce_command(failing, of_its_own, options); };
+  });
+
   SignoffWords signing;
   std::string checked;
   ComparedWords compared;
