@@ -58,10 +58,10 @@ struct MemoryRow {
   std::uint64_t bytes = 0;  // the most of any rank
 };
 
-struct EvidenceFile {
+struct SignedFile {
   std::uint64_t bytes = 0;
   std::string sha256;
-  bool operator==(const EvidenceFile&) const = default;
+  bool operator==(const SignedFile&) const = default;
 };
 
 struct Signoff {
@@ -84,8 +84,9 @@ struct Signoff {
   std::vector<RestoreRow> restore_rows;
   std::vector<CheckpointRow> checkpoints;
   std::vector<MemoryRow> memory;
-  std::vector<std::string> unmeasured;           // a sentence each
-  std::map<std::string, EvidenceFile> evidence;  // path below the run's folder
+  std::vector<std::string> unmeasured;         // a sentence each
+  std::map<std::string, SignedFile> files;     // path below the subject's folder
+  std::map<std::string, SignedFile> evidence;  // path below the run's folder
 };
 
 // Without its seal.

@@ -62,6 +62,20 @@ SheetJson array_of(const Rows& rows) {
   return array;
 }
 
+SheetJson to_json(const std::map<std::string, SignedFile>& files) {
+  SheetJson object = SheetJson::object();
+  for (const auto& [path, file] : files)
+    object[path] = {{"bytes", file.bytes}, {"sha256", file.sha256}};
+  return object;
+}
+
+std::map<std::string, SignedFile> files_from(const SheetJson& object) {
+  std::map<std::string, SignedFile> files;
+  for (const auto& [path, file] : object.items())
+    files[path] = {file.at("bytes"), file.at("sha256")};
+  return files;
+}
+
 std::string text_of(const SheetJson& json) {
   return json.dump(1, ' ', false, SheetJson::error_handler_t::replace) + "\n";
 }
@@ -69,9 +83,6 @@ std::string text_of(const SheetJson& json) {
 }  // namespace
 
 std::string print_json(const Signoff& signoff) {
-  SheetJson evidence = SheetJson::object();
-  for (const auto& [path, file] : signoff.evidence)
-    evidence[path] = {{"bytes", file.bytes}, {"sha256", file.sha256}};
   return text_of(
       {{"schema", kSignoffSchema},
        {"id", signoff.id},
@@ -94,7 +105,8 @@ std::string print_json(const Signoff& signoff) {
        {"checkpoints", array_of(signoff.checkpoints)},
        {"memory", signoff.memory.empty() ? SheetJson(kUnmeasured) : array_of(signoff.memory)},
        {"unmeasured", signoff.unmeasured},
-       {"evidence", evidence}});
+       {"files", to_json(signoff.files)},
+       {"evidence", to_json(signoff.evidence)}});
 }
 
 std::string with_seal(std::string_view json, const std::string& seal) {
@@ -131,8 +143,8 @@ Result<Signoff> signoff_from_json(std::string_view text) {
     signoff.outcome =
         outcome_from_name(json.at("outcome").get<std::string>()).value_or(Outcome::kInvalid);
     signoff.provenance = json.at("provenance").get<std::map<std::string, std::string>>();
-    for (const auto& [path, file] : json.at("evidence").items())
-      signoff.evidence[path] = {file.at("bytes"), file.at("sha256")};
+    signoff.files = files_from(json.at("files"));
+    signoff.evidence = files_from(json.at("evidence"));
     return signoff;
   } catch (const std::exception& error) {  // of the JSON library
     return fail(invalid(std::string("signoff.json: ") + error.what()));

@@ -37,12 +37,12 @@ std::string sha256(std::string_view bytes) {
   return hash.hex();
 }
 
-Result<reports::EvidenceFile> sha256_of_file(const std::string& path) {
+Result<reports::SignedFile> sha256_of_file(const std::string& path) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"),
                                                              &std::fclose);
   if (file == nullptr) return fail(system_error("open", path));
   Hash hash;
-  reports::EvidenceFile result;
+  reports::SignedFile result;
   std::vector<char> buffer(std::size_t{1} << 20);
   for (std::size_t got = 0; (got = std::fread(buffer.data(), 1, buffer.size(), file.get())) > 0;) {
     hash.add(buffer.data(), got);

@@ -10,6 +10,6 @@
 namespace savegate::cli {
 
 std::string sha256(std::string_view bytes);
-Result<reports::EvidenceFile> sha256_of_file(const std::string& path);
+Result<reports::SignedFile> sha256_of_file(const std::string& path);
 
 }  // namespace savegate::cli

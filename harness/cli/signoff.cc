@@ -17,7 +17,6 @@ namespace savegate::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using reports::Outcome;
 using reports::ScenarioResult;
 
 reports::Signoff begin_sheet(const SignoffWords& words, const Options& options,
@@ -70,6 +69,9 @@ Result<int> sign(const SignoffWords& words, const Options& options) {
   return harness::run_in_sandbox([&]() -> int {
     const auto inside = [&]() -> Result<int> {
       SAVEGATE_TRY(auto session, Session::begin(catalog, options, "signoff", sheet.command));
+      harness::RunOptions here;
+      here.store_directory = session->directory().path();
+      SAVEGATE_TRY(sheet.files, files_to_sign(subject, here));
       std::optional<ScenarioResult> result;
       // As in the run that it is to vouch for: no rank is forked from a program started before.
       const Job job{.scenario = scenario, .subject = subject, .fresh_programs = true};

@@ -18,7 +18,7 @@ namespace savegate::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using Files = std::map<std::string, reports::EvidenceFile>;
+using Files = std::map<std::string, reports::SignedFile>;
 
 // Of one run alone: what they say is said by other names, or is no part of what was signed.
 constexpr std::string_view kOfOneRun[] = {"executable.digest.end", "scenario.digest", "plan.digest",
@@ -79,13 +79,18 @@ Result<int> compare(const ComparedWords& words, const Options& given) {
   run.backing = options.backing;
   run.device = options.device;
   run.bin = catalog.bin;
+  run.store_directory = folder_of(words.file);
+  SAVEGATE_TRY(const Files files, files_to_sign(subject, run));
   // Its mounts are those of the run's.
   return harness::run_in_sandbox([&]() -> int {
     const std::string backing = run.backing.empty() ? folder_of(words.file) : run.backing;
     const harness::Provenance now(scenario, subject, run, backing);
-    return conclude(differences(comparable(sheet.provenance), comparable(now.values())),
-                    fmt::format("what was signed is what would run now; outcome {}",
-                                outcome_name(sheet.outcome)));
+    std::vector<std::string> lines =
+        differences(comparable(sheet.provenance), comparable(now.values()));
+    for (const std::string& line : differing_files(sheet.files, files))
+      lines.push_back("file " + line);
+    return conclude(lines, fmt::format("what was signed is what would run now; outcome {}",
+                                       outcome_name(sheet.outcome)));
   });
 }
 
@@ -103,6 +108,16 @@ Result<Files> evidence_files(const std::string& folder) {
     SAVEGATE_TRY(files[path], sha256_of_file(entry->path().string()));
   }
   if (error) return fail(system_error("list", folder, error.value()));
+  return files;
+}
+
+Result<Files> files_to_sign(const harness::Subject& subject, const harness::RunOptions& options) {
+  Files files;
+  if (subject.directory.empty()) return files;
+  SAVEGATE_TRY(const auto paths, harness::files_of_subject(subject, options));
+  for (const std::string& path : paths) {
+    SAVEGATE_TRY(files[path], sha256_of_file(subject.directory + "/" + path));
+  }
   return files;
 }
 

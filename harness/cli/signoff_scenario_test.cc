@@ -20,15 +20,21 @@ std::string read(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
+// The store is in the folder of the save path, as where both are one project.
 class SignoffTest : public testing::Test {
  protected:
   void SetUp() override {
     if (const std::string why = SavegateProgram::why_not(); !why.empty()) GTEST_SKIP() << why;
-    fs::create_directory(savegate_.folder() + "/subject");
-    write_subject(read(SAVEGATE_SOURCE_DIR "/scenarios/subjects/reference/subject.toml"));
+    std::string toml = read(SAVEGATE_SOURCE_DIR "/scenarios/subjects/reference/subject.toml");
+    const std::string there = "{bin}/savegate-reference";
+    fs::copy_file(savegate_.bin() + "/savegate-reference", program());
+    for (std::size_t at; (at = toml.find(there)) != std::string::npos;)
+      toml.replace(at, there.size(), "{subject}/save-path");
+    write_subject(toml);
     signed_ = savegate_.run("signoff --saves 3 --subject " + subject());
   }
-  std::string subject() const { return savegate_.folder() + "/subject/subject.toml"; }
+  std::string subject() const { return savegate_.folder() + "/subject.toml"; }
+  std::string program() const { return savegate_.folder() + "/save-path"; }
   void write_subject(const std::string& text) const { std::ofstream(subject()) << text; }
   std::string sheet() const { return savegate_.store() + "/latest/signoff.json"; }
   Ran check() const { return savegate_.run("signoff --check " + sheet()); }
@@ -53,17 +59,26 @@ TEST_F(SignoffTest, ASoundSavePathIsSignedAndTheSheetFitsItsSchema) {
   EXPECT_THAT(read(savegate_.store() + "/latest/signoff.html"), HasSubstr("PASS: "));
 }
 
+// Of every file one bit, which no size shows; one file more is gone, and one is new.
 TEST_F(SignoffTest, EvidenceThatIsAlteredMissingOrAddedIsNamed) {
   EXPECT_EQ(check().status, 0) << check().output;
   const std::string run = savegate_.store() + "/latest/";
-  std::ofstream(run + "acceptance/life-2/life.json", std::ios::app) << " ";
-  fs::remove(run + "acceptance/life-1/trace.bin");
+  const std::string gone = "acceptance/life-1/trace.bin";
+  const auto json = nlohmann::json::parse(read(sheet()));
+  std::string expected;
+  for (const auto& [path, file] : json["evidence"].items()) {
+    std::string bytes = read(run + path);
+    if (bytes.empty()) continue;
+    bytes[bytes.size() / 2] ^= 1;
+    std::ofstream(run + path) << bytes;
+    expected += (path == gone ? "missing: " : "altered: ") + path + "\n";
+  }
+  EXPECT_THAT(expected, HasSubstr("altered: acceptance/life-1/events/rank-0.jsonl\n"));
+  fs::remove(run + gone);
   std::ofstream(run + "acceptance/extra") << "x";
   const Ran ran = check();
   EXPECT_EQ(ran.status, 1);
-  EXPECT_EQ(ran.output,
-            "missing: acceptance/life-1/trace.bin\naltered: acceptance/life-2/life.json\n"
-            "added: acceptance/extra\n");
+  EXPECT_EQ(ran.output, expected + "added: acceptance/extra\n");
 }
 
 TEST_F(SignoffTest, ASheetThatWasEditedIsNamed) {
@@ -75,26 +90,41 @@ TEST_F(SignoffTest, ASheetThatWasEditedIsNamed) {
   EXPECT_THAT(ran.output, HasSubstr("altered: signoff.json"));
 }
 
-TEST_F(SignoffTest, AnotherWorldLayoutOrCodeIsNamed) {
+TEST_F(SignoffTest, AnotherWorldMountLayoutOrCodeIsNamed) {
   EXPECT_EQ(compare().status, 0) << compare().output;
 
   const Ran world = compare(" --world 4");
   EXPECT_EQ(world.status, 1);
   EXPECT_EQ(world.output, "world: 4, was 2\n");
 
+  const Ran mount = compare(" --backing /dev/shm");
+  EXPECT_EQ(mount.status, 1);
+  EXPECT_THAT(mount.output, HasSubstr("backing.directory: /dev/shm, was in the store\n"));
+  EXPECT_THAT(mount.output, HasSubstr("backing.options: "));
+
   const std::string toml = read(subject());
-  std::ofstream(savegate_.folder() + "/subject/module.py") << "x = 1\n";
+  std::ofstream(savegate_.folder() + "/module.py") << "x = 1\n";
   const Ran code = compare();
   EXPECT_EQ(code.status, 1);
   EXPECT_THAT(code.output, HasSubstr("files.digest: "));
+  EXPECT_THAT(code.output, HasSubstr("file added: module.py\n"));
+  fs::remove(savegate_.folder() + "/module.py");
 
-  fs::remove(savegate_.folder() + "/subject/module.py");
+  std::ofstream(program(), std::ios::app) << "x";
+  const Ran rebuilt = compare();
+  EXPECT_EQ(rebuilt.status, 1);
+  EXPECT_THAT(rebuilt.output, HasSubstr("executable.digest: "));
+  EXPECT_THAT(rebuilt.output, HasSubstr("file altered: save-path\n"));
+  fs::resize_file(program(), fs::file_size(program()) - 1);
+
   std::string layout = toml;
   layout.replace(layout.find("\"latest\""), 8, "\"newest\"");
   write_subject(layout);
   const Ran other = compare();
   EXPECT_EQ(other.status, 1);
-  EXPECT_THAT(other.output, HasSubstr("subject.digest: "));
+  EXPECT_THAT(other.output, HasSubstr("layout: "));
+  EXPECT_THAT(other.output, HasSubstr("pointer: newest"));
+  EXPECT_THAT(other.output, HasSubstr("file altered: subject.toml\n"));
 }
 
 }  // namespace

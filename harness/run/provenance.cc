@@ -70,28 +70,30 @@ std::string join(const std::vector<std::string>& words) {
   return text;
 }
 
-// One digest over names and digests of all files of a directory, hidden ones and build caches
-// apart.
-std::string digest_of_files(const std::string& directory) {
-  std::error_code error;
-  std::vector<std::string> lines;
-  auto at = fs::recursive_directory_iterator(directory, error);
-  for (; !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
-    const std::string name = at->path().filename().string();
-    if (name[0] == '.' || name == "__pycache__") {
-      at.disable_recursion_pending();
-      continue;
-    }
-    if (!at->is_regular_file()) continue;
-    const auto digest = digest_file(at->path().string());
-    if (!digest) return kNotObtained;
-    lines.push_back(at->path().lexically_relative(directory).string() + " " + *digest + "\n");
-  }
-  if (error || lines.empty()) return kNotObtained;
-  std::sort(lines.begin(), lines.end());
+// One digest over names and digests of all files of a subject's folder.
+std::string digest_of_files(const Subject& subject, const RunOptions& options) {
+  const auto paths = files_of_subject(subject, options);
+  if (!paths || paths->empty()) return kNotObtained;
   std::string all;
-  for (const std::string& line : lines) all += line;
+  for (const std::string& path : *paths) {
+    const auto digest = digest_file(subject.directory + "/" + path);
+    if (!digest) return kNotObtained;
+    all.append(path).append(1, ' ').append(*digest).append(1, '\n');
+  }
   return digest_bytes(all);
+}
+
+// "shard: step_*/shard-*; marker: step_*/complete"
+std::string layout_words(const faults::Layout& layout) {
+  std::string words;
+  for (const auto& [role, patterns] :
+       {std::pair("shard", &layout.shard), std::pair("marker", &layout.marker),
+        std::pair("pointer", &layout.pointer), std::pair("auxiliary", &layout.auxiliary),
+        std::pair("temporary", &layout.temporary)}) {
+    if (patterns->empty()) continue;
+    words.append(words.empty() ? "" : "; ").append(role).append(": ").append(join(*patterns));
+  }
+  return words.empty() ? kNotObtained : words;
 }
 
 // The words of the command that are files: the executable, and a script where it is an interpreter.
@@ -234,16 +236,16 @@ struct SubjectFacts {
   std::string packages;
 };
 
-const SubjectFacts& facts_of_subject(const Subject& subject, const std::string& bin) {
+const SubjectFacts& facts_of_subject(const Subject& subject, const RunOptions& options) {
   const std::string& directory = subject.directory;
   static std::mutex mutex;
   static std::map<std::string, SubjectFacts> known;
   const std::lock_guard lock(mutex);
   const auto found = known.find(directory);
   if (found != known.end()) return found->second;
-  SubjectFacts facts{digest_of_files(directory), git_facts(directory), kNotObtained};
+  SubjectFacts facts{digest_of_files(subject, options), git_facts(directory), kNotObtained};
   if (!subject.needs_python.empty())
-    facts.packages = python_versions(python_program(bin), subject.needs_python);
+    facts.packages = python_versions(python_program(options.bin), subject.needs_python);
   return known.emplace(directory, std::move(facts)).first->second;
 }
 
@@ -257,6 +259,28 @@ std::map<std::string, std::string> machine_provenance(const std::string& backing
   values["backing.filesystem"] = mount.type;
   values["backing.options"] = mount.options;
   return values;
+}
+
+Result<std::vector<std::string>> files_of_subject(const Subject& subject,
+                                                  const RunOptions& options) {
+  const fs::path store = fs::path(options.store_directory).parent_path();
+  std::vector<std::string> paths;
+  std::error_code error;
+  auto at = fs::recursive_directory_iterator(subject.directory, error);
+  for (; !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    std::error_code absent;  // a store that is not there is no folder of the subject either
+    if (name[0] == '.' || name == "__pycache__" ||
+        (at->is_directory() && fs::equivalent(at->path(), store, absent))) {
+      at.disable_recursion_pending();
+      continue;
+    }
+    if (at->is_regular_file())
+      paths.push_back(at->path().lexically_relative(subject.directory).string());
+  }
+  if (error) return fail(system_error("list", subject.directory, error.value()));
+  std::sort(paths.begin(), paths.end());
+  return paths;
 }
 
 std::string bound_to(const std::map<std::string, std::string>& provenance) {
@@ -295,7 +319,7 @@ Provenance::Provenance(const Scenario& scenario, const Subject& subject, const R
     values_["command.digest"] = digest_of_command(*command);
   }
   if (!subject.directory.empty()) {
-    const SubjectFacts& facts = facts_of_subject(subject, options.bin);
+    const SubjectFacts& facts = facts_of_subject(subject, options);
     values_["files.digest"] = facts.files;
     values_["python.packages"] = facts.packages;
     values_["git.revision"] = facts.git.first;
@@ -310,6 +334,7 @@ Provenance::Provenance(const Scenario& scenario, const Subject& subject, const R
   values_["backing.directory"] = options.backing.empty() ? "in the store" : options.backing;
   values_["subject.digest"] = digest_bytes(subject.toml);
   values_["subject.directory"] = subject.directory.empty() ? kNotObtained : subject.directory;
+  values_["layout"] = layout_words(subject.layout);
   values_["launcher"] = subject.launcher;
   values_["processes"] =
       options.fork_servers != nullptr ? "forked at the program's fork point" : kFreshPrograms;

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "harness/run/scenario_runner.h"
 
@@ -27,6 +28,11 @@ class Provenance {
   std::map<std::string, std::string> values_;
   std::string executable_;
 };
+
+// All files of a subject's folder, by their paths below it, in the order of names: hidden ones and
+// build caches apart, and without the store of the run, if that is there.
+Result<std::vector<std::string>> files_of_subject(const Subject& subject,
+                                                  const RunOptions& options);
 
 // One digest of what decides a result: the program, its files and command, the scenario and
 // savegate. "" where the program's is not known.
