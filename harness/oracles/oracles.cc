@@ -12,6 +12,7 @@
 #include "harness/oracles/gpu_memory.h"
 #include "harness/oracles/honesty.h"
 #include "harness/oracles/host_memory.h"
+#include "harness/oracles/load_transient.h"
 #include "harness/oracles/measurements.h"
 #include "harness/oracles/outcome.h"
 #include "harness/oracles/publish_order.h"
@@ -149,6 +150,7 @@ const std::vector<Oracle>& all_oracles() {
        &host_memory_recorded},
       {"M3", "Nothing that a process holds grows from save to save.", &nothing_grows},
       {"M4", "The staging memory of a save is given back after it.", &staging_given_back},
+      {"M5", "A load takes no more host memory than its budget.", &load_stays_in_budget},
       {"G1", "GPU memory is recorded before and after every save, load and export.",
        &gpu_memory_recorded},
       {"G2", "After a load the allocator holds no more than it uses, nor does the first step.",

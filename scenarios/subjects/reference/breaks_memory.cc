@@ -1,4 +1,4 @@
-// Breaks of the host memory contract: something small is kept at each save.
+// Breaks of the host memory contract: something small is kept at each save, or a load takes twice.
 
 #include <fcntl.h>
 #include <signal.h>
@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "scenarios/subjects/reference/breaks_parts.h"
+#include "scenarios/subjects/reference/second_set.h"
 
 namespace savegate::reference {
 namespace {
@@ -75,6 +76,19 @@ class LeakStagingBlock : public Staging {
   std::vector<gpu::Buffer> kept_;
 };
 
+class LoadIntoSecondCopy : public Restorer {
+ public:
+  using Restorer::Restorer;
+  Result<void> load(State& state) override {
+    SAVEGATE_TRY(State whole, second_set(job_.backend, state));
+    SAVEGATE_CHECK(load_shard(whole));
+    for (std::size_t i = 0; i < state.tensors.size(); ++i) {
+      SAVEGATE_CHECK(job_.backend.copy(state.tensors[i].tensor, whole.tensors[i].tensor));
+    }
+    return load_state_file(state);
+  }
+};
+
 void leak_staging_block(Options& /*options*/, Parts& parts) {
   parts.staging = [](gpu::Backend& device) { return std::make_unique<LeakStagingBlock>(device); };
 }
@@ -93,6 +107,9 @@ std::vector<Break> memory_breaks() {
       {"leak-memory", "each save keeps 1 MiB", replace_saver<LeakingSaver<leak_memory>>},
       {"leak-staging-block", "each snapshot keeps a block of the staging memory",
        leak_staging_block},
+      {"load-into-second-copy",
+       "a load reads all of the state into memory of its own first, and copies it from there",
+       replace_restorer<LoadIntoSecondCopy>},
   };
 }
 
