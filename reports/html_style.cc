@@ -63,6 +63,7 @@ dt{color:var(--soft)}dd{margin:0}
 .wide thead{display:none}.wide tr{display:block;padding:.35rem 0;border-bottom:1px solid var(--line)}
 .wide td,.wide th{display:block;border:0;padding:.05rem 0;text-align:left!important}
 .wide [data-of]::before{content:attr(data-of) " ";color:var(--soft);font-weight:400}}
+@media screen{.failure{content-visibility:auto;contain-intrinsic-size:auto 40rem}}
 @media print{:root{color-scheme:light;--bg:#fff;--fg:#000;--soft:#444;--line:#bbb;--card:#fff;
 --link:#000;--pass:#146c2e;--fail:#b3261e;--invalid:#8a5300;--skip:#444;--save:#a9c8f5;
 --phase:#d5dcf0;--coll:#d9cdf2;--write:#3b6fb6;--sync:#0f7b6c;--name:#7a6a9e;--bad:#f3b3ad}

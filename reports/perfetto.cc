@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "reports/json_fields.h"
 
@@ -36,6 +37,10 @@ std::string_view category(SliceKind kind) {
   }
 }
 
+// Numbers of threads, below 2^31: lanes of a track, then tracks of a kind.
+constexpr std::int64_t kLanesApart = 10'000'000;
+constexpr std::int64_t kTracksApart = 500'000'000;
+
 // What the rank says of itself runs beside its file operations: it may end while one of them does
 // not, and slices of one thread have to nest.
 std::int64_t track_of(const Slice& slice, int process) {
@@ -44,10 +49,30 @@ std::int64_t track_of(const Slice& slice, int process) {
     case SliceKind::kPhase:
       return process;
     case SliceKind::kCollective:
-      return process + kRanksApart * 5000LL;
+      return process + kTracksApart;
     default:
-      return slice.thread + kRanksApart * 10000LL;
+      return slice.thread + 2 * kTracksApart;
   }
+}
+
+std::string track_name(const Slice& slice) {
+  switch (slice.kind) {
+    case SliceKind::kSave:
+    case SliceKind::kPhase:
+      return "saves and phases";
+    case SliceKind::kCollective:
+      return "collectives";
+    default:
+      return fmt::format("thread {}", slice.thread);
+  }
+}
+
+// By their beginning, and what is around others before them.
+std::vector<Slice> in_order(std::vector<Slice> slices) {
+  std::stable_sort(slices.begin(), slices.end(), [](const Slice& one, const Slice& other) {
+    return std::pair(one.begin_ns, other.end_ns) < std::pair(other.begin_ns, one.end_ns);
+  });
+  return slices;
 }
 
 class Printer {
@@ -90,7 +115,7 @@ class Printer {
     const int whole = life.number * kRanksApart;
     if (!life.unsynced.empty())
       name("process_name", whole, 0, fmt::format("life {} file system", life.number));
-    for (const Slice& slice : life.slices) add(life, slice);
+    for (const Slice& slice : in_order(life.slices)) add(life, slice);
     for (const Instant& instant : life.instants) {
       const int process = process_of(life.number, instant.rank);
       events_.emplace_back(at(instant.time_ns),
@@ -114,12 +139,12 @@ class Printer {
 
   void add(const SceneLife& life, const Slice& slice) {
     const int process = process_of(life.number, slice.rank);
-    const std::int64_t track = track_of(slice, process);
+    const std::size_t lane = lane_of(process, slice);
+    const std::int64_t track =
+        track_of(slice, process) + kLanesApart * static_cast<std::int64_t>(lane);
     name_thread(process, track,
-                slice.kind == SliceKind::kSave || slice.kind == SliceKind::kPhase
-                    ? "saves and phases"
-                : slice.kind == SliceKind::kCollective ? "collectives"
-                                                       : fmt::format("thread {}", slice.thread));
+                lane == 0 ? track_name(slice)
+                          : fmt::format("{}, also under way ({})", track_name(slice), lane));
     events_.emplace_back(at(slice.begin_ns),
                          Json{{"ph", "X"},
                               {"name", slice.name},
@@ -131,7 +156,24 @@ class Printer {
                               {"args", {{"detail", slice.detail}, {"failed", slice.failed}}}});
   }
 
+  // The first lane of its track in which the slice nests: a save in the background has collectives
+  // of its own while those of the training go on.
+  std::size_t lane_of(int process, const Slice& slice) {
+    std::vector<std::vector<std::uint64_t>>& lanes = lanes_[{process, track_of(slice, process)}];
+    const std::uint64_t end_ns = std::max(slice.begin_ns, slice.end_ns);
+    for (std::size_t lane = 0;; ++lane) {
+      if (lane == lanes.size()) lanes.emplace_back();
+      std::vector<std::uint64_t>& around = lanes[lane];
+      while (!around.empty() && around.back() <= slice.begin_ns) around.pop_back();
+      if (!around.empty() && around.back() < end_ns) continue;
+      around.push_back(end_ns);
+      return lane;
+    }
+  }
+
   const Scene& scene_;
+  // By process and track: of each lane the ends of the slices that are around what comes next.
+  std::map<std::pair<int, std::int64_t>, std::vector<std::vector<std::uint64_t>>> lanes_;
   std::uint64_t start_ns_ = 0;
   std::vector<Json> metadata_;
   std::vector<std::pair<double, Json>> events_;
