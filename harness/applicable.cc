@@ -49,6 +49,9 @@ std::string inapplicable(const Scenario& scenario, const Subject& subject,
   if (scenario.has_neighbour() && device == "cpu") {
     return "it needs a device with memory of its own: --device cuda, or simulated";
   }
+  if (scenario.limits_memory() && subject.launcher != "direct") {
+    return "memory is limited for ranks that savegate starts itself, not through a launcher";
+  }
   for (const LifeSpec& life : scenario.lives) {
     std::string reason = inapplicable(life, subject);
     if (!reason.empty()) return reason;

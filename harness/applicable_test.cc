@@ -35,6 +35,15 @@ TEST(ApplicableTest, ANeighbourNeedsADeviceWithMemoryOfItsOwn) {
   EXPECT_EQ(inapplicable(scenario_with(life), subject_with_shards(), "cuda"), "");
 }
 
+TEST(ApplicableTest, MemoryIsNotLimitedThroughALauncher) {
+  LifeSpec life;
+  life.memory.bytes = 1;
+  Subject subject = subject_with_shards();
+  EXPECT_EQ(inapplicable(scenario_with(life), subject, "cpu"), "");
+  subject.launcher = "torchrun";
+  EXPECT_NE(inapplicable(scenario_with(life), subject, "cpu"), "");
+}
+
 TEST(ApplicableTest, ARuleOnAFileThatTheLayoutDoesNotNameCannotFire) {
   LifeSpec life;
   faults::Rule rule;

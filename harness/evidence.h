@@ -32,6 +32,8 @@ namespace savegate::harness {
 // What a rank's log holds where its instrument could not write an event; the reason follows.
 inline constexpr std::string_view kEventsLost = "savegate: events lost: ";
 
+inline constexpr std::string_view kGuard = "guard";  // begins RankProcess::ended_by
+
 struct RankProcess {
   int rank = 0;
   std::int64_t pid = 0;
@@ -41,7 +43,8 @@ struct RankProcess {
   std::optional<int> exit_status;  // exactly one of the two is there
   std::optional<int> signal;
   std::uint64_t kill_sent_ns = 0;  // when the runner sent SIGKILL, 0 if it did not
-  std::string ended_by;  // "" by itself | "rule" (a kill rule) | "runner: no progress for 30 s" …
+  // "" by itself | "rule" (a kill rule) | "runner: no progress for 30 s" | "guard: the job held" …
+  std::string ended_by;
   std::string waiting_in;  // where it was when the runner had to kill it (wchan, syscall), else ""
   std::uint64_t log_bytes = 0;    // printed
   std::uint64_t log_dropped = 0;  // of them beyond the bound

@@ -15,6 +15,10 @@
 
 namespace savegate::harness {
 
+inline constexpr const char* kRankEnd = "end";  // phase: the rank has ended
+inline constexpr const char* kJobEnd = "job";   // phase: all have, and this is what they held
+inline constexpr int kWholeJob = -1;            // in place of a rank
+
 // Bytes or counts by name. Absent or null: not obtained. A 0 is a measured 0.
 using MemoryFacts = std::map<std::string, std::optional<std::uint64_t>>;
 
@@ -23,9 +27,10 @@ struct MemoryRecord {
   std::string node;
   int rank = 0;
   std::int64_t pid = 0;
-  std::string phase;  // load, update, export, "before save", save; "running" between phases
+  // load, update, export, "before save", save; "running" between phases; kRankEnd, kJobEnd
+  std::string phase;
   std::optional<std::int64_t> step;
-  std::uint64_t event_ns = 0;  // when the runner saw that the phase had ended; 0 for "running"
+  std::uint64_t event_ns = 0;  // when the runner saw that the phase had ended; 0 for others
   MemoryFacts facts;
   std::string missing;  // why there are no facts, "" where there are
 };

@@ -42,6 +42,21 @@ constexpr std::array<Word<Tamper::Kind>, 7> kTampers = {{
     {Tamper::Kind::kForeign, "foreign"},
 }};
 
+constexpr std::array<Word<Death>, 5> kDeaths = {{
+    {Death::kGuard, "guard"},
+    {Death::kCgroupOom, "cgroup-oom"},
+    {Death::kGpuOutOfMemory, "gpu-out-of-memory"},
+    {Death::kKilled, "killed"},
+    {Death::kCrash, "crash"},
+}};
+
+using EnforcedBy = MemoryLimit::EnforcedBy;
+constexpr std::array<Word<EnforcedBy>, 3> kEnforcers = {{
+    {EnforcedBy::kNobody, "nobody"},
+    {EnforcedBy::kGuard, "guard"},
+    {EnforcedBy::kKernel, "kernel"},
+}};
+
 constexpr std::array<faults::When, 3> kWhens = {faults::When::kBefore, faults::When::kMiddle,
                                                 faults::When::kAfter};
 
@@ -50,6 +65,13 @@ std::string_view name_of(const std::array<Word<Enum>, N>& words, Enum value) {
   for (const auto& word : words)
     if (word.value == value) return word.name;
   return "?";
+}
+
+template <class Enum, std::size_t N>
+std::optional<Enum> value_of(const std::array<Word<Enum>, N>& words, std::string_view name) {
+  for (const auto& word : words)
+    if (word.name == name) return word.value;
+  return std::nullopt;
 }
 
 template <class Enum, std::size_t N>
@@ -63,10 +85,8 @@ std::vector<std::string> names_of(const std::array<Word<Enum>, N>& words) {
 template <class Enum, std::size_t N>
 Enum read_word(TomlReader& table, std::string_view key, const std::array<Word<Enum>, N>& words,
                Enum otherwise) {
-  std::string name = table.word(key, names_of(words), name_of(words, otherwise));
-  for (const auto& word : words)
-    if (word.name == name) return word.value;
-  return otherwise;
+  const std::string name = table.word(key, names_of(words), name_of(words, otherwise));
+  return value_of(words, name).value_or(otherwise);
 }
 
 std::uint64_t read_duration(TomlReader& table, std::string_view key, std::uint64_t otherwise) {
@@ -114,6 +134,7 @@ Expect read_expect(TomlReader& table) {
   expect.outcome = read_word(table, "outcome", kOutcomes, Outcome::kComplete);
   expect.within_ns = read_duration(table, "within", expect.within_ns);
   expect.names = table.string("names");
+  if (table.has("death")) expect.death = read_word(table, "death", kDeaths, Death::kKilled);
   expect.resumed = table.strings("resumed");
   for (const std::string& point : expect.resumed)
     if (point != "none" && !is_save_point(point))
@@ -153,6 +174,17 @@ Limits read_limits(TomlReader& table) {
   return limits;
 }
 
+MemoryLimit read_memory_limit(TomlReader& table) {
+  MemoryLimit memory;
+  memory.bytes = read_bytes(table, "limit");
+  memory.enforced_by = read_word(table, "enforced_by", kEnforcers, memory.enforced_by);
+  memory.threshold = table.number("threshold", memory.threshold, 0.01, 1);
+  if (!memory.any()) table.error_at("", "memory needs a `limit`, such as \"512MiB\"");
+  if (table.has("threshold") && memory.enforced_by == EnforcedBy::kKernel)
+    table.error_at("threshold", "the kernel knows no threshold");
+  return memory;
+}
+
 bool is_hang_rule(const faults::Rule& rule, const std::string& name) {
   return rule.name == name && std::holds_alternative<faults::HangAction>(rule.action);
 }
@@ -176,6 +208,7 @@ LifeSpec read_life(TomlReader& table, std::uint64_t seed) {
   life.plan.seed = seed;
   for (auto& [name, value] : table.string_map("env")) life.env[name] = value;
   if (auto limits = table.table("limits")) life.limits = read_limits(*limits);
+  if (auto memory = table.table("memory")) life.memory = read_memory_limit(*memory);
   life.change = table.string("change");
   for (TomlReader& tamper : table.tables("tamper")) life.tamper.push_back(read_tamper(tamper));
   if (auto hog = table.table("hog")) life.hog = read_hog(*hog, life.plan);
@@ -244,19 +277,29 @@ bool Scenario::has_neighbour() const {
                      [](const LifeSpec& life) { return life.wake_probe || !life.hog.at.empty(); });
 }
 
+bool Scenario::limits_memory() const {
+  return std::any_of(lives.begin(), lives.end(),
+                     [](const LifeSpec& life) { return life.memory.any(); });
+}
+
 std::string_view outcome_name(Outcome outcome) { return name_of(kOutcomes, outcome); }
 std::string_view tamper_name(Tamper::Kind kind) { return name_of(kTampers, kind); }
 
+std::string_view death_name(Death death) { return name_of(kDeaths, death); }
+std::string_view enforcer_name(EnforcedBy enforcer) { return name_of(kEnforcers, enforcer); }
+
 std::optional<Outcome> outcome_from_name(std::string_view name) {
-  for (const auto& word : kOutcomes)
-    if (word.name == name) return word.value;
-  return std::nullopt;
+  return value_of(kOutcomes, name);
 }
 
 std::optional<Tamper::Kind> tamper_from_name(std::string_view name) {
-  for (const auto& word : kTampers)
-    if (word.name == name) return word.value;
-  return std::nullopt;
+  return value_of(kTampers, name);
+}
+
+std::optional<Death> death_from_name(std::string_view name) { return value_of(kDeaths, name); }
+
+std::optional<EnforcedBy> enforcer_from_name(std::string_view name) {
+  return value_of(kEnforcers, name);
 }
 
 namespace {

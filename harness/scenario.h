@@ -28,12 +28,25 @@ enum class Outcome : std::uint8_t {
 std::string_view outcome_name(Outcome outcome);  // "fail-together"
 std::optional<Outcome> outcome_from_name(std::string_view name);
 
+// How a rank died. Whoever looks on the host for what a device refused, or in the program for what
+// a scheduler's guard did, looks in the wrong place.
+enum class Death : std::uint8_t {
+  kGuard,           // SIGKILL by the guard of a memory limit, which counts page cache
+  kCgroupOom,       // SIGKILL by the kernel: no message, no stack, but the cgroup counts it
+  kGpuOutOfMemory,  // its device refused an allocation for good, and it left
+  kKilled,          // by a kill rule
+  kCrash,           // by a signal that nothing here sent
+};
+std::string_view death_name(Death death);  // "cgroup-oom"
+std::optional<Death> death_from_name(std::string_view name);
+
 struct Expect {
   Outcome outcome = Outcome::kComplete;
   std::uint64_t within_ns = 10'000'000'000;  // from the first failure (C1)
   // Allowed values of the resumed save point, "save 1" or "none"; empty: not stated (C10 judges).
   std::vector<std::string> resumed;
-  std::string names;  // a word that the refusal must contain (R3)
+  std::string names;           // a word that the refusal must contain (R3)
+  std::optional<Death> death;  // of every rank that dies, and one must
 };
 
 // A change made to the checkpoint tree between two lives.
@@ -57,6 +70,26 @@ struct Limits {
   bool any() const { return open_files || file_size; }
 };
 
+// What all ranks and the page cache of their files may hold together of the host.
+struct MemoryLimit {
+  enum class EnforcedBy : std::uint8_t {
+    kNobody,  // the peak is judged
+    kGuard,   // beyond limit × threshold the largest rank is killed, as a scheduler's guard does
+    kKernel,  // a limit on the ranks' cgroup; the page cache of what they write is not counted
+  };
+  std::uint64_t bytes = 0;  // 0: there is none
+  double threshold = 0.95;
+  EnforcedBy enforced_by = EnforcedBy::kNobody;
+
+  bool any() const { return bytes > 0; }
+  bool kills() const { return any() && enforced_by != EnforcedBy::kNobody; }
+  std::uint64_t allowed() const {
+    return static_cast<std::uint64_t>(static_cast<double>(bytes) * threshold);
+  }
+};
+std::string_view enforcer_name(MemoryLimit::EnforcedBy enforcer);  // "guard"
+std::optional<MemoryLimit::EnforcedBy> enforcer_from_name(std::string_view name);
+
 // Another process takes the memory of a rank's device when a `hang` rule holds that rank, then the
 // rule lets it go.
 struct Hog {
@@ -69,6 +102,7 @@ struct LifeSpec {
   faults::Plan plan;                       // rules and budgets of this life
   std::map<std::string, std::string> env;  // added to the ranks' environment
   Limits limits;
+  MemoryLimit memory;
   std::string change;  // "data": what the subject is told to have changed (Subject::changes)
   std::vector<Tamper> tamper;  // done before the launch
   Hog hog;
@@ -106,6 +140,7 @@ struct Scenario {
   // Another process on a rank's device is part of it: it needs a device with memory of its own, and
   // nothing else may run beside it.
   bool has_neighbour() const;
+  bool limits_memory() const;  // in any of its lives
 };
 
 struct Suite {

@@ -61,6 +61,39 @@ Limits limits_from(const json& object) {
   return limits;
 }
 
+json to_json(const MemoryLimit& memory) {
+  return {{"limit", memory.bytes},
+          {"threshold", memory.threshold},
+          {"enforced_by", enforcer_name(memory.enforced_by)}};
+}
+
+MemoryLimit memory_from(const json& object) {
+  return {.bytes = object.at("limit"),
+          .threshold = object.at("threshold"),
+          .enforced_by = enforcer_from_name(object.at("enforced_by").get<std::string>())
+                             .value_or(MemoryLimit::EnforcedBy::kNobody)};
+}
+
+json to_json(const Expect& expect) {
+  json object = {{"outcome", outcome_name(expect.outcome)},
+                 {"within_ns", expect.within_ns},
+                 {"resumed", expect.resumed},
+                 {"names", expect.names}};
+  if (expect.death) object["death"] = death_name(*expect.death);
+  return object;
+}
+
+Expect expect_from(const json& object) {
+  Expect expect;
+  expect.outcome =
+      outcome_from_name(object.at("outcome").get<std::string>()).value_or(Outcome::kAny);
+  expect.within_ns = object.at("within_ns");
+  expect.resumed = object.at("resumed").get<std::vector<std::string>>();
+  expect.names = object.at("names");
+  if (object.contains("death")) expect.death = death_from_name(object["death"].get<std::string>());
+  return expect;
+}
+
 json to_json(const LifeSpec& life) {
   json tampers = json::array();
   for (const Tamper& tamper : life.tamper) tampers.push_back(to_json(tamper));
@@ -68,16 +101,13 @@ json to_json(const LifeSpec& life) {
           {"plan", faults::print_plan(life.plan)},
           {"env", life.env},
           {"limits", to_json(life.limits)},
+          {"memory", to_json(life.memory)},
           {"change", life.change},
           {"tamper", tampers},
           {"hog", {{"at", life.hog.at}, {"headroom", life.hog.headroom}}},
           {"wake_probe", life.wake_probe},
           {"no_progress_ns", life.no_progress_ns},
-          {"expect",
-           {{"outcome", outcome_name(life.expect.outcome)},
-            {"within_ns", life.expect.within_ns},
-            {"resumed", life.expect.resumed},
-            {"names", life.expect.names}}}};
+          {"expect", to_json(life.expect)}};
 }
 
 Result<LifeSpec> life_from(const json& object) {
@@ -87,6 +117,7 @@ Result<LifeSpec> life_from(const json& object) {
                faults::parse_plan(object.at("plan").get<std::string>(), "scenario.json plan"));
   life.env = object.at("env").get<std::map<std::string, std::string>>();
   if (object.contains("limits")) life.limits = limits_from(object["limits"]);
+  if (object.contains("memory")) life.memory = memory_from(object["memory"]);
   life.change = object.value("change", "");
   for (const json& tamper : object.at("tamper")) life.tamper.push_back(tamper_from(tamper));
   if (object.contains("hog")) {
@@ -94,12 +125,7 @@ Result<LifeSpec> life_from(const json& object) {
   }
   life.wake_probe = object.value("wake_probe", false);
   life.no_progress_ns = object.at("no_progress_ns");
-  const json& expect = object.at("expect");
-  life.expect.outcome =
-      outcome_from_name(expect.at("outcome").get<std::string>()).value_or(Outcome::kAny);
-  life.expect.within_ns = expect.at("within_ns");
-  life.expect.resumed = expect.at("resumed").get<std::vector<std::string>>();
-  life.expect.names = expect.at("names");
+  life.expect = expect_from(object.at("expect"));
   return life;
 }
 

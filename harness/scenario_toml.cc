@@ -56,12 +56,21 @@ std::string toml_limits(const Limits& limits) {
   return fmt::format("{{ {} }}", fmt::join(entries, ", "));
 }
 
+std::string toml_memory(const MemoryLimit& memory) {
+  std::string table = fmt::format("{{ limit = {}, enforced_by = {}", toml_bytes(memory.bytes),
+                                  toml_string(enforcer_name(memory.enforced_by)));
+  if (memory.enforced_by != MemoryLimit::EnforcedBy::kKernel)
+    table += fmt::format(", threshold = {}", memory.threshold);
+  return table + " }";
+}
+
 std::string toml_expect(const Expect& expect) {
   std::string table =
       fmt::format("{{ outcome = {}, within = {}", toml_string(outcome_name(expect.outcome)),
                   toml_duration(expect.within_ns));
   if (!expect.resumed.empty()) table += fmt::format(", resumed = {}", toml_list(expect.resumed));
   if (!expect.names.empty()) table += fmt::format(", names = {}", toml_string(expect.names));
+  if (expect.death) table += fmt::format(", death = {}", toml_string(death_name(*expect.death)));
   return table + " }";
 }
 
@@ -71,6 +80,7 @@ std::string toml_life(const LifeSpec& life) {
                                  toml_duration(life.no_progress_ns));
   if (!life.env.empty()) text += fmt::format("env = {}\n", toml_map(life.env));
   if (life.limits.any()) text += fmt::format("limits = {}\n", toml_limits(life.limits));
+  if (life.memory.any()) text += fmt::format("memory = {}\n", toml_memory(life.memory));
   if (!life.change.empty()) text += fmt::format("change = {}\n", toml_string(life.change));
   if (life.wake_probe) text += "wake_probe = true\n";
   if (!life.hog.at.empty())

@@ -53,12 +53,13 @@ rules = [{ name = "held", match = { rank = [1, 3], op = ["write", "fsync"] }, ac
 budgets = [{ name = "quota", path = "**/shard-*", limit = "1MiB", errno = "EDQUOT" }]
 env = { A = "b" }
 limits = { open_files = 64, file_size = "1MiB" }
+memory = { limit = "1GiB", threshold = 0.5, enforced_by = "guard" }
 change = "data"
 wake_probe = true
 hog = { at = "held", headroom = "16MiB" }
 no_progress = "7s"
 tamper = [{ kind = "swap", rank = 0, other_rank = 1 }, { kind = "truncate", path = "**/x", at = "25%" }]
-expect = { outcome = "refuse-together", within = "3s", resumed = ["save 1", "none"], names = "data" }
+expect = { outcome = "refuse-together", within = "3s", resumed = ["save 1", "none"], names = "data", death = "crash" }
 )",
                                  "mine.toml");
   ASSERT_TRUE(suite) << suite.error().to_string();

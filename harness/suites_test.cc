@@ -128,6 +128,14 @@ TEST(SuitesTest, LimitsAreReadAndComeBackFromTheirStoredForm) {
   EXPECT_EQ(back->lives.at(0).limits.file_size, std::uint64_t{1} << 20);
 }
 
+TEST(SuitesTest, AMemoryLimitThatTheKernelEnforcesHasNoThreshold) {
+  const std::string limited = with(std::string(kGood), "env = { A = \"b\" }",
+                                   "memory = { limit = \"1GiB\", enforced_by = \"kernel\" }");
+  EXPECT_EQ(error_of(limited), "accepted");
+  EXPECT_THAT(error_of(with(limited, "\"1GiB\"", "\"1GiB\", threshold = 0.9")),
+              HasSubstr("the kernel knows no threshold"));
+}
+
 constexpr std::string_view kHog = R"(
 name = "s"
 summary = "s"

@@ -7,10 +7,10 @@
 
 #include "faults/plan.h"
 #include "faults/toml.h"
-#include "harness/applicable.h"
 #include "harness/cli/gpus.h"
 #include "harness/run/files.h"
 #include "harness/run/python.h"
+#include "harness/run/runnable.h"
 
 namespace savegate::cli {
 namespace {
@@ -153,7 +153,7 @@ Result<Scenario> select_one_scenario(const Catalog& catalog, const std::string& 
     return fail(invalid(fmt::format(
         "{} is a sweep: repeat one of its points, by the scenario.json in its folder of the store",
         name)));
-  if (const std::string reason = harness::inapplicable(scenario, subject, options.device);
+  if (const std::string reason = harness::not_runnable(scenario, subject, options.device);
       !reason.empty())
     return fail(invalid(fmt::format("{}: {}", name, reason)));
   return scenario;

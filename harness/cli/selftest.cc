@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "harness/applicable.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/controls.h"
 #include "harness/cli/session.h"
 #include "harness/run/interrupt.h"
+#include "harness/run/runnable.h"
 #include "harness/run/sandbox.h"
 
 namespace savegate::cli {
@@ -40,7 +40,7 @@ std::string unshowable(const Control& control, const Scenario& scenario, const S
   const auto& devices = control.devices;
   if (!devices.empty() && std::find(devices.begin(), devices.end(), device) == devices.end())
     return fmt::format("it needs --device {}", fmt::join(devices, " or "));
-  return harness::inapplicable(scenario, subject, device);
+  return harness::not_runnable(scenario, subject, device);
 }
 
 struct Skip {

@@ -19,6 +19,7 @@
 #include "harness/run/interrupt.h"
 #include "harness/run/provenance.h"
 #include "harness/run/python.h"
+#include "harness/run/runnable.h"
 #include "harness/run/scenario_runner.h"
 #include "harness/run/sweep.h"
 #include "reports/terminal.h"
@@ -238,7 +239,7 @@ Result<void> Session::run(std::vector<Scenario> scenarios, const Subject& subjec
   };
   for (const Scenario& scenario : scenarios) {
     if (harness::interrupted()) break;
-    if (const std::string reason = harness::inapplicable(scenario, subject, options_.device);
+    if (const std::string reason = harness::not_runnable(scenario, subject, options_.device);
         !reason.empty()) {
       const ScenarioResult result = harness::not_run(scenario, Outcome::kSkip, reason);
       progress_.print(reports::render_scenario(result, isatty(STDOUT_FILENO) != 0));

@@ -101,6 +101,14 @@ std::string text_of(const CgroupPlace& place, const char* name) {
   return text ? std::move(*text) : std::string();
 }
 
+const char* current_file(CgroupVersion version) {
+  return version == CgroupVersion::kTwo ? "memory.current" : "memory.usage_in_bytes";
+}
+
+const char* events_file(CgroupVersion version) {
+  return version == CgroupVersion::kTwo ? "memory.events" : "memory.oom_control";
+}
+
 }  // namespace
 
 void read_cgroup_texts(CgroupVersion version, const CgroupTexts& texts, MemoryFacts& facts) {
@@ -136,12 +144,20 @@ std::optional<CgroupPlace> memory_cgroup_of(pid_t pid) {
   return find_memory_cgroup(*cgroup, *mounts);
 }
 
+std::optional<std::uint64_t> memory_held(const CgroupPlace& place) {
+  return number(text_of(place, current_file(place.version)));
+}
+
+std::optional<std::uint64_t> oom_kills_in(const CgroupPlace& place) {
+  return entry(text_of(place, events_file(place.version)), "oom_kill");
+}
+
 MemoryFacts measure_cgroup(const CgroupPlace& place) {
   const bool two = place.version == CgroupVersion::kTwo;
   CgroupTexts texts;
-  texts.current = text_of(place, two ? "memory.current" : "memory.usage_in_bytes");
+  texts.current = text_of(place, current_file(place.version));
   texts.peak = text_of(place, two ? "memory.peak" : "memory.max_usage_in_bytes");
-  texts.events = text_of(place, two ? "memory.events" : "memory.oom_control");
+  texts.events = text_of(place, events_file(place.version));
   texts.limit = text_of(place, two ? "memory.max" : "memory.limit_in_bytes");
   texts.stat = text_of(place, "memory.stat");
   MemoryFacts facts;

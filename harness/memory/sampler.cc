@@ -79,8 +79,9 @@ std::optional<pid_t> pid_said_by(std::string_view line) {
   return static_cast<pid_t>(*pid);
 }
 
-Result<MemorySampler> MemorySampler::create(const std::string& path) {
+Result<MemorySampler> MemorySampler::create(const std::string& path, const JobCgroup* job) {
   MemorySampler sampler;
+  sampler.job_ = job;
   sampler.path_ = path;
   sampler.file_.open(path, std::ios::binary | std::ios::trunc);
   if (!sampler.file_) return fail(system_error("create", path));
@@ -92,7 +93,8 @@ Result<MemorySampler> MemorySampler::create(const std::string& path) {
 void MemorySampler::watch(int rank, pid_t pid) {
   Target& target = targets_[rank];
   target.pid = pid;
-  target.cgroup = memory_cgroup_of(pid);
+  target.cgroup = job_ != nullptr ? job_->rank(rank) : memory_cgroup_of(pid);
+  if (target.cgroup) target.oom_kills = oom_kills_in(*target.cgroup);
   target.running_ns = monotonic_ns() + kRunningEvery;
 }
 
@@ -160,22 +162,47 @@ void MemorySampler::write(int rank, const Target& target, const PhaseEnd& end,
   file_ << print_memory_record(record) << '\n';
 }
 
+MemoryRecord MemorySampler::record_of(int rank, const Target& target, const char* phase) const {
+  MemoryRecord record;
+  record.time_ns = monotonic_ns();
+  record.node = node_;
+  record.rank = rank;
+  record.pid = target.pid;
+  record.phase = phase;
+  return record;
+}
+
+// A cgroup that the rank shares with others counts their ends too.
+void MemorySampler::write_end(int rank, const Target& target) {
+  const auto kills = target.cgroup ? oom_kills_in(*target.cgroup) : std::nullopt;
+  if (!kills || !target.oom_kills) return;
+  MemoryRecord record = record_of(rank, target, kRankEnd);
+  record.facts["cgroup_oom_kills"] = *kills - std::min(*kills, *target.oom_kills);
+  file_ << print_memory_record(record) << '\n';
+}
+
+void MemorySampler::write_job() {
+  MemoryRecord record = record_of(kWholeJob, {}, kJobEnd);
+  record.facts = measure_cgroup(job_->job());
+  file_ << print_memory_record(record) << '\n';
+}
+
 void MemorySampler::ended(int rank) {
   const auto found = targets_.find(rank);
   if (found == targets_.end()) return;
-  Target& target = found->second;
+  const Target& target = found->second;
   for (const Pending& pending : target.pending) {
     write(rank, target, pending.end, pending.event_ns, monotonic_ns(), {});
   }
-  target.pending.clear();
-  target.pid = 0;
+  write_end(rank, target);
+  targets_.erase(found);
 }
 
 Result<void> MemorySampler::finish() {
   while (!targets_.empty()) {
     ended(targets_.begin()->first);
-    targets_.erase(targets_.begin());
   }
+  if (job_ != nullptr) write_job();
   file_.close();
   if (!file_) return fail(system_error("write", path_));
   return {};

@@ -6,7 +6,9 @@
 // its peaks: those the kernel keeps (VmHWM, the cgroup's peak). Walking a large process costs, so
 // the next measurement of a rank waits for twenty times the processor time of the last: phases in
 // between share it, and sampling stays below 5 % of one core for each rank. A rank that ends before
-// its phase could be measured gets a record that says so.
+// its phase could be measured gets a record that says so. At its end the cgroup tells how often the
+// kernel has killed in it meanwhile; at the end of a job with a cgroup of its own, what the whole
+// job held at its peak.
 //
 //   sampler.watch(rank, pid);
 //   sampler.on_event_line(rank, line);
@@ -24,7 +26,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/memory/cgroup.h"
+#include "harness/memory/job_cgroup.h"
 #include "harness/memory/proc_memory.h"
 
 namespace savegate::harness {
@@ -41,8 +43,8 @@ std::optional<pid_t> pid_said_by(std::string_view line);
 
 class MemorySampler {
  public:
-  // Appends to the file at `path`.
-  static Result<MemorySampler> create(const std::string& path);
+  // Appends to the file at `path`. `job`: where the ranks have cgroups of their own.
+  static Result<MemorySampler> create(const std::string& path, const JobCgroup* job = nullptr);
 
   void watch(int rank, pid_t pid);
   // A rank that nobody told of is watched from its `hello` on.
@@ -51,7 +53,7 @@ class MemorySampler {
   void run(std::uint64_t now_ns);
   // When run() is next to be called; UINT64_MAX while there is nothing to wait for.
   std::uint64_t next_ns() const;
-  // The rank has ended, its process may be gone.
+  // The rank has ended, its process may be gone. Once a rank.
   void ended(int rank);
   Result<void> finish();
 
@@ -63,12 +65,16 @@ class MemorySampler {
   struct Target {
     pid_t pid = 0;
     std::optional<CgroupPlace> cgroup;
+    std::optional<std::uint64_t> oom_kills;  // in the cgroup, before the rank was
     std::vector<Pending> pending;
     std::uint64_t due_ns = 0;  // not before
     std::uint64_t running_ns = 0;
   };
 
   MemorySampler() = default;
+  MemoryRecord record_of(int rank, const Target& target, const char* phase) const;
+  void write_end(int rank, const Target& target);
+  void write_job();
   void measure(int rank, Target& target, std::uint64_t now_ns);
   void write(int rank, const Target& target, const PhaseEnd& end, std::uint64_t event_ns,
              std::uint64_t time_ns, const MemoryFacts& facts);
@@ -76,6 +82,7 @@ class MemorySampler {
   std::string path_;
   std::ofstream file_;
   std::string node_;
+  const JobCgroup* job_ = nullptr;
   std::map<int, Target> targets_;
 };
 

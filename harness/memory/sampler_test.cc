@@ -48,7 +48,13 @@ class SamplerTest : public ::testing::Test {
  protected:
   SamplerTest() : sampler_(MemorySampler::create(path())) {}
   std::string path() const { return directory_.path() + "/memory.jsonl"; }
+  // But for those of the ranks' ends.
   std::vector<MemoryRecord> records() {
+    auto all = all_records();
+    std::erase_if(all, [](const MemoryRecord& record) { return record.phase == kRankEnd; });
+    return all;
+  }
+  std::vector<MemoryRecord> all_records() {
     EXPECT_TRUE(sampler_->finish());
     std::istringstream in(read_file(path()).value_or(""));
     std::vector<MemoryRecord> all;
@@ -103,6 +109,16 @@ TEST_F(SamplerTest, ARankThatHasEndedIsRecordedAsNotObtained) {
   ASSERT_EQ(all.size(), 1U);
   EXPECT_TRUE(all[0].facts.empty());
   EXPECT_FALSE(all[0].missing.empty());
+}
+
+TEST_F(SamplerTest, TheKernelsKillsAreThoseSinceTheRankBegan) {
+  if (!memory_cgroup_of(::getpid())) GTEST_SKIP() << "no memory controller is mounted";
+  sampler_->watch(0, ::getpid());
+  sampler_->ended(0);
+  const auto all = all_records();
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].phase, kRankEnd);
+  EXPECT_EQ(fact_of(all[0].facts, "cgroup_oom_kills"), 0U);
 }
 
 // A launcher's ranks are known from what they say.

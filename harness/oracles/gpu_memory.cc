@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "harness/oracles/death.h"
 #include "harness/oracles/view.h"
 
 namespace savegate::harness {
@@ -138,18 +139,6 @@ void check_first_step(const Evidence& evidence, const Life& life, int rank, std:
     lines.push_back(compared(earlier, rank, *straight, "gpu_reserved_peak"));
     lines.push_back(compared(life, rank, *first, "gpu_reserved_peak"));
   }
-}
-
-// The rank's first report that an allocation of its own failed. An error with a path is that of a
-// file operation.
-const Event* out_of_memory_report(const Life& life, int rank) {
-  for (const Event& event : events_of(life, rank)) {
-    if (!event.ok && event.error && event.error->errno_name == "ENOMEM" &&
-        event.error->path.empty() && event.error->rank.value_or(rank) == rank) {
-      return &event;
-    }
-  }
-  return nullptr;
 }
 
 // As counted by the rank's allocator until its last record.

@@ -14,6 +14,7 @@
 #include "harness/oracles/host_memory.h"
 #include "harness/oracles/load_transient.h"
 #include "harness/oracles/measurements.h"
+#include "harness/oracles/memory_limit.h"
 #include "harness/oracles/outcome.h"
 #include "harness/oracles/publish_order.h"
 #include "harness/oracles/restore.h"
@@ -148,6 +149,9 @@ const std::vector<Oracle>& all_oracles() {
        &real_update},
       {"M1", "Host memory is recorded at the end of every phase, on every rank.",
        &host_memory_recorded},
+      {"M2",
+       "The job stays below its memory limit × the guard's threshold; a death is named rightly.",
+       &within_memory_limit},
       {"M3", "Nothing that a process holds grows from save to save.", &nothing_grows},
       {"M4", "The staging memory of a save is given back after it.", &staging_given_back},
       {"M5", "A load takes no more host memory than its budget.", &load_stays_in_budget},

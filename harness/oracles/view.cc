@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "harness/oracles/death.h"
+
 namespace savegate::harness {
 namespace {
 
@@ -166,7 +168,8 @@ bool ended_by_launcher(const RankProcess& process) {
 bool ended_by_runner(const RankProcess& process) { return process.ended_by.starts_with("runner"); }
 
 bool was_killed(const Life& life) {
-  return std::any_of(
+  return died_by_memory(life) ||
+         std::any_of(
              life.fired.begin(), life.fired.end(),
              [](const faults::FiredRecord& fired) { return fired.action.starts_with("kill"); }) ||
          std::any_of(life.record.ranks.begin(), life.record.ranks.end(),
@@ -174,7 +177,8 @@ bool was_killed(const Life& life) {
 }
 
 bool was_put_to_the_test(const Life& life) {
-  return std::all_of(
+  return (!life.spec.memory.kills() || died_by_memory(life)) &&
+         std::all_of(
              life.record.rules.begin(), life.record.rules.end(),
              [](const reports::FiredCount& rule) { return !rule.required || rule.hits > 0; }) &&
          std::none_of(life.record.tampered.begin(), life.record.tampered.end(),
@@ -191,6 +195,7 @@ bool was_held(const Life& life, int rank) {
 bool is_victim(const Life& life, int rank) {
   const RankProcess* process = process_of(life, rank);
   if (process != nullptr && process->ended_by == "rule") return true;
+  if (process != nullptr && is_by_memory(death_of(life, *process))) return true;
   if (process != nullptr && ended_by_runner(*process) && was_held(life, rank)) return true;
   // Killed or about to be: a rank that handled the signal and left by itself is a victim too.
   return std::any_of(life.fired.begin(), life.fired.end(), [&](const faults::FiredRecord& fired) {

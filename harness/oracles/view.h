@@ -71,11 +71,13 @@ class View {
   std::vector<SaveGroup> groups_;
 };
 
-// A rank that a rule killed, or held for good: it cannot leave with an error.
+// A rank that a rule, a guard or the kernel killed, or that a rule held for good: it cannot leave
+// with an error.
 bool is_victim(const Life& life, int rank);
 bool has_victim(const Life& life);
-bool was_killed(const Life& life);  // a kill rule acted in it
-// Every required rule fired and all tampering was done: what is stated of the life can hold.
+bool was_killed(const Life& life);  // a kill rule acted in it, a guard, or the kernel
+// Every required rule fired, all tampering was done, and who was to kill for memory did: what is
+// stated of the life can hold.
 bool was_put_to_the_test(const Life& life);
 bool was_held(const Life& life, int rank);  // a hang rule acted on the rank
 const RankProcess* process_of(const Life& life, int rank);

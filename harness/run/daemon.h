@@ -51,6 +51,7 @@ class Daemon {
   // Ends the FUSE connection at once: requests that it holds fail, and their callers can die.
   void abort();
 
+  pid_t pid() const { return process_.pid(); }
   int pidfd() const { return process_.pidfd(); }
   bool died();  // ended without having been told to
 

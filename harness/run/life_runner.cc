@@ -42,6 +42,7 @@ class LifeRunner {
   Result<void> prepare();
   Result<void> tamper();
   Result<void> live();
+  Result<void> limit_memory();
   Result<void> start_daemon();
   Watch make_watch();
   void fill_device(const std::string& rule, int rank);
@@ -55,9 +56,11 @@ class LifeRunner {
   const LifeSetup& setup_;
   const LifeSpec& spec_;
   RankPlaces places_;
+  std::optional<JobCgroup> cgroup_;  // goes after all that run in it
   std::unique_ptr<Daemon> daemon_;
   std::vector<worker::NeighbourProcess> hogs_;
   Result<void> hogged_;
+  std::optional<MemoryGuard> guard_;
   std::optional<MemorySampler> memory_;
   LifeRecord record_;
 };
@@ -130,6 +133,7 @@ Watch LifeRunner::make_watch() {
   watch.expects_held = expected == Outcome::kHeld;
   watch.on_hold = [this](const std::string& rule, int rank) { fill_device(rule, rank); };
   watch.memory = &*memory_;
+  watch.guard = guard_ ? &*guard_ : nullptr;
   watch.daemon_pidfd = daemon_->pidfd();
   watch.operations = [this]() -> std::optional<std::uint64_t> {
     const auto statistics = daemon_->statistics();
@@ -177,12 +181,27 @@ Result<void> LifeRunner::let_go(const std::string& rule) {
   return {};
 }
 
+Result<void> LifeRunner::limit_memory() {
+  if (!spec_.memory.any()) return {};
+  SAVEGATE_TRY(JobCgroup made, JobCgroup::create(setup_.scenario.world));
+  cgroup_.emplace(std::move(made));
+  places_.cgroup = &*cgroup_;
+  SAVEGATE_CHECK(cgroup_->add_file_system(daemon_->pid()));
+  if (spec_.memory.enforced_by == MemoryLimit::EnforcedBy::kKernel) {
+    SAVEGATE_CHECK(cgroup_->limit_ranks(spec_.memory.bytes));
+  } else if (spec_.memory.enforced_by == MemoryLimit::EnforcedBy::kGuard) {
+    guard_.emplace(cgroup_->job(), spec_.memory.allowed());
+  }
+  return {};
+}
+
 Result<void> LifeRunner::live() {
   SAVEGATE_CHECK(start_daemon());
+  SAVEGATE_CHECK(limit_memory());
   SAVEGATE_TRY(const RendezvousPort port, RendezvousPort::lease());
   places_.port = port.number();
   SAVEGATE_TRY(std::vector<WatchedRank> ranks, launch_ranks(setup_, places_));
-  SAVEGATE_TRY(memory_, MemorySampler::create(setup_.folder + "/memory.jsonl"));
+  SAVEGATE_TRY(memory_, MemorySampler::create(setup_.folder + "/memory.jsonl", places_.cgroup));
   Supervisor supervisor(make_watch(), std::move(ranks));
   SAVEGATE_TRY(Supervision seen, supervisor.run());
   SAVEGATE_CHECK(memory_->finish());

@@ -68,11 +68,13 @@ Result<WatchedRank> launch(const LifeSetup& setup, const RankPlaces& places,
   const UniqueFd rank_end(ends[1]);
   ::fcntl(output.get(), F_SETFL, O_NONBLOCK);
   SpawnRequest request;
-  request.command = command;
+  const bool in_cgroup = places.cgroup != nullptr && rank != kLauncher;
+  request.command = in_cgroup ? places.cgroup->begun_in(rank, command) : command;
   request.environment = std::move(environment);
   request.output = rank_end.get();
   const LifeSpec& life = setup.scenario.lives[static_cast<std::size_t>(setup.number - 1)];
-  ForkServers* servers = life.limits.any() ? nullptr : setup.options.fork_servers;
+  const bool needs_program = life.limits.any() || in_cgroup;
+  ForkServers* servers = needs_program ? nullptr : setup.options.fork_servers;
   SAVEGATE_TRY(Process process,
                servers != nullptr ? servers->spawn(request) : Process::spawn(request));
   return WatchedRank{.rank = rank,

@@ -83,6 +83,7 @@ Result<Supervision> Supervisor::run() {
       break;
     }
     if (watch_.memory != nullptr) watch_.memory->run(monotonic_ns());
+    run_guard();
     sample_operations();
     check_deadlines();
     report_progress();
@@ -201,6 +202,26 @@ void Supervisor::sample_operations() {
   }
 }
 
+// The largest rank is who a scheduler's guard blames.
+void Supervisor::run_guard() {
+  if (watch_.guard == nullptr) return;
+  const auto held = watch_.guard->run(monotonic_ns());
+  if (!held) return;
+  WatchedRank* largest = nullptr;
+  std::uint64_t most = 0;
+  for (WatchedRank& rank : ranks_) {
+    if (!rank.running) continue;
+    const auto rss = fact_of(measure_process(rank.process.pid(), Pages::kCounted), "rss");
+    if (largest != nullptr && rss.value_or(0) <= most) continue;
+    largest = &rank;
+    most = rss.value_or(0);
+  }
+  if (largest == nullptr) return;
+  largest->record.ended_by = std::string(kGuard) + ": the job held " + std::to_string(*held) +
+                             " bytes, " + std::to_string(watch_.guard->allowed()) + " are allowed";
+  largest->process.kill_group(SIGKILL);
+}
+
 void Supervisor::check_deadlines() {
   const std::uint64_t now = monotonic_ns();
   if (deadline_from_ns_ != 0 && now >= deadline_from_ns_ + watch_.within_ns) {
@@ -223,6 +244,7 @@ std::uint64_t Supervisor::next_wake_ns() const {
   if (watch_.operations) wake = std::min(wake, next_sample_ns_);
   if (deadline_from_ns_ != 0) wake = std::min(wake, deadline_from_ns_ + watch_.within_ns);
   if (watch_.memory != nullptr) wake = std::min(wake, watch_.memory->next_ns());
+  if (watch_.guard != nullptr) wake = std::min(wake, watch_.guard->next_ns());
   if (watch_.progress) wake = std::min(wake, last_report_ns_ + kReportEvery);
   return wake;
 }

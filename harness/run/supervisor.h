@@ -20,6 +20,7 @@
 
 #include "faults/status.h"
 #include "harness/evidence.h"
+#include "harness/memory/guard.h"
 #include "harness/memory/sampler.h"
 #include "harness/run/bounded_log.h"
 #include "harness/run/failure_watch.h"
@@ -65,6 +66,7 @@ struct Watch {
       operations;  // file operations so far that did something
   std::function<void(const std::string& rule, int rank)> on_hold;  // a rule holds a rank
   MemorySampler* memory = nullptr;                                 // measures the ranks meanwhile
+  MemoryGuard* guard = nullptr;                                    // kills one of them
   std::function<void()> abort_mount;  // frees a rank that SIGKILL did not end
   std::function<void(const LifeProgress&)> progress;
 };
@@ -99,6 +101,7 @@ class Supervisor {
   void note_progress();
   void note_failure(std::uint64_t time_ns);
   void sample_operations();
+  void run_guard();
   void check_deadlines();
   std::uint64_t next_wake_ns() const;
   std::uint64_t no_progress_ns() const;

@@ -1,4 +1,5 @@
-// Breaks of the host memory contract: something small is kept at each save, or a load takes twice.
+// Breaks of the host memory contract: something small is kept at each
+// save, or a save or load takes more than its share.
 
 #include <fcntl.h>
 #include <signal.h>
@@ -76,6 +77,30 @@ class LeakStagingBlock : public Staging {
   std::vector<gpu::Buffer> kept_;
 };
 
+class SaveFromSecondCopy : public Saver {
+ public:
+  using Saver::Saver;
+  Result<void> begin() override {
+    SAVEGATE_CHECK(Saver::begin());
+    SAVEGATE_TRY(copy_, second_set_with_values(job_.backend, *state_));
+    state_ = &copy_;
+    return {};
+  }
+  Result<void> release_copy() override {
+    copy_ = State{};
+    return {};
+  }
+};
+
+class DieBeforeTheGuard : public Saver {
+ public:
+  using Saver::Saver;
+  Result<void> begin() override {
+    if (job_.rank == 1) ::raise(SIGKILL);
+    return Saver::begin();
+  }
+};
+
 class LoadIntoSecondCopy : public Restorer {
  public:
   using Restorer::Restorer;
@@ -107,6 +132,10 @@ std::vector<Break> memory_breaks() {
       {"leak-memory", "each save keeps 1 MiB", replace_saver<LeakingSaver<leak_memory>>},
       {"leak-staging-block", "each snapshot keeps a block of the staging memory",
        leak_staging_block},
+      {"save-from-second-copy", "a save makes a second copy of the state and writes from that",
+       replace_saver<SaveFromSecondCopy>},
+      {"die-before-the-guard", "rank 1 dies of a SIGKILL of its own in its first save",
+       replace_saver<DieBeforeTheGuard>},
       {"load-into-second-copy",
        "a load reads all of the state into memory of its own first, and copies it from there",
        replace_restorer<LoadIntoSecondCopy>},

@@ -1,0 +1,101 @@
+#include "harness/oracles/memory_limit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "harness/oracles/death.h"
+#include "harness/oracles/view.h"
+
+namespace savegate::harness {
+namespace {
+
+std::optional<std::uint64_t> peak_of_job(const Life& life) {
+  if (!life.memory) return std::nullopt;
+  for (const MemoryRecord& record : *life.memory) {
+    if (record.phase == kJobEnd) return fact_of(record.facts, "cgroup_peak");
+  }
+  return std::nullopt;
+}
+
+struct LimitFindings {
+  std::vector<std::string> said;    // of what holds
+  std::vector<std::string> deaths;  // of all lives
+  std::vector<std::string> over;
+  std::vector<std::string> misnamed;
+  std::vector<std::string> unknown;
+};
+
+// Where a guard or the kernel enforces it, the peak is theirs and not the save path's.
+void check_peak(const Life& life, LimitFindings& judged) {
+  const MemoryLimit& limit = life.spec.memory;
+  if (!limit.any() || limit.kills()) return;
+  const auto peak = peak_of_job(life);
+  if (!peak) {
+    judged.unknown.push_back(
+        fmt::format("life {}: the kernel tells of no peak of the job", life.record.number));
+    return;
+  }
+  const std::string held = fmt::format(
+      "life {}: the job held {} bytes at its peak, page cache of its files included, "
+      "of {} allowed ({} × {})",
+      life.record.number, *peak, limit.allowed(), limit.bytes, limit.threshold);
+  (*peak > limit.allowed() ? judged.over : judged.said).push_back(held);
+}
+
+void check_deaths(const Life& life, LimitFindings& judged) {
+  const auto expected = life.spec.expect.death;
+  bool any = false;
+  for (const RankProcess& process : life.record.ranks) {
+    const auto death = death_of(life, process);
+    if (!death) continue;
+    any = true;
+    judged.deaths.push_back(
+        fmt::format("life {} rank {}: {}", life.record.number, process.rank, death_name(*death)));
+    if (expected && *death != *expected) {
+      judged.misnamed.push_back(fmt::format("{}: death: {}, expected was {}", quote(life, process),
+                                            death_name(*death), death_name(*expected)));
+    }
+  }
+  if (expected && !any) {
+    judged.misnamed.push_back(fmt::format("life {}: no rank died, expected was {}",
+                                          life.record.number, death_name(*expected)));
+  }
+}
+
+bool states_anything(const Evidence& evidence) {
+  return std::any_of(evidence.lives.begin(), evidence.lives.end(), [](const Life& life) {
+    return life.spec.memory.any() || life.spec.expect.death;
+  });
+}
+
+}  // namespace
+
+reports::Verdict within_memory_limit(const Evidence& evidence) {
+  LimitFindings judged;
+  for (const Life& life : evidence.lives) {
+    check_peak(life, judged);
+    check_deaths(life, judged);
+  }
+  if (!judged.deaths.empty()) {
+    judged.said.push_back(fmt::format("death: {}", fmt::join(judged.deaths, ", ")));
+  }
+  const std::string said = fmt::format("{}", fmt::join(judged.said, "; "));
+  if (!states_anything(evidence)) {
+    return skip("M2", "no life has a limit of memory or says how its ranks die" +
+                          (said.empty() ? "" : "; " + said));
+  }
+  if (!judged.over.empty()) {
+    return violated("M2", "the job holds more than its limit × the guard's threshold",
+                    std::move(judged.over));
+  }
+  if (!judged.misnamed.empty()) {
+    return violated("M2", "a rank did not die as the scenario states", std::move(judged.misnamed));
+  }
+  if (!judged.unknown.empty()) {
+    return invalid_evidence("M2", "what the job held is not known", std::move(judged.unknown));
+  }
+  return pass("M2", said.empty() ? "no rank died under the limit" : said);
+}
+
+}  // namespace savegate::harness
