@@ -46,6 +46,17 @@ TEST(NothingGrowsTest, OneDescriptorASaveIsFoundWithinTwenty) {
   EXPECT_THAT(verdict.evidence.at(0), HasSubstr("rank 0: open_files grows by 1.00 a save"));
 }
 
+TEST(NothingGrowsTest, ALeakOfEachKindIsFoundWithinTwenty) {
+  for (const char* fact : {"open_files", "deleted_files", "threads", "children"}) {
+    const auto leaking = [](std::uint64_t step) { return 10 + step; };
+    EXPECT_EQ(nothing_grows(job_that_holds(20, fact, leaking)).outcome, Outcome::kFail) << fact;
+  }
+  for (const char* fact : {"pss_anon", "pss_shmem", "pinned"}) {
+    const auto leaking = [](std::uint64_t step) { return (10 + step) * kMiB; };
+    EXPECT_EQ(nothing_grows(job_that_holds(20, fact, leaking)).outcome, Outcome::kFail) << fact;
+  }
+}
+
 // A rank that was measured once in many saves shows no trend, neither a leak nor its absence.
 TEST(NothingGrowsTest, PhasesThatShareAMeasurementAreOnePoint) {
   Evidence evidence = job_that_holds(20, "open_files", [](std::uint64_t) { return 10; });
