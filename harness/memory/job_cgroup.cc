@@ -49,11 +49,22 @@ void remove_abandoned(const std::string& base) {
 // Version 2 gives a folder the controllers that the folder above hands down.
 Result<void> hand_down(CgroupVersion version, const std::string& directory) {
   if (version == CgroupVersion::kOne) return {};
-  if (write_file(directory + "/cgroup.subtree_control", "+memory")) return {};
+  return write_file(directory + "/cgroup.subtree_control", "+memory");
+}
+
+// Where the job's folder goes: below this process's own, or beside it. Of version 2, only the root
+// hands controllers down while processes are in it.
+Result<CgroupPlace> find_base() {
+  const auto own = memory_cgroup_of(::getpid());
+  if (!own) return fail(unavailable("no memory controller is mounted", "/sys/fs/cgroup"));
+  const std::string above = own->directory.substr(0, own->directory.rfind('/'));
+  for (const std::string& directory : {own->directory, above}) {
+    if (hand_down(own->version, directory)) return CgroupPlace{own->version, directory};
+  }
   return fail(unavailable(
-      "the memory controller cannot be handed down: a cgroup with processes of its own may not, "
-      "or it is not delegated to this user",
-      directory));
+      "neither this cgroup nor the one above may hand the memory controller down: they have "
+      "processes of their own, or are not this user's",
+      own->directory));
 }
 
 Result<void> make_folder(const std::string& directory) {
@@ -69,20 +80,18 @@ bool exists(const std::string& path) {
 }  // namespace
 
 Result<JobCgroup> JobCgroup::create(int ranks) {
-  const auto base = memory_cgroup_of(::getpid());
-  if (!base) return fail(unavailable("no memory controller is mounted", "/sys/fs/cgroup"));
+  SAVEGATE_TRY(const CgroupPlace base, find_base());
   // Until the new folder has its lock it looks abandoned.
-  const UniqueFd alone = locked(base->directory, LOCK_EX);
-  if (!alone) return fail(unavailable("the cgroup cannot be locked", base->directory, errno));
-  remove_abandoned(base->directory);
-  const std::string directory = base->directory + "/" + kPrefix + std::to_string(monotonic_ns());
+  const UniqueFd alone = locked(base.directory, LOCK_EX);
+  if (!alone) return fail(unavailable("the cgroup cannot be locked", base.directory, errno));
+  remove_abandoned(base.directory);
+  const std::string directory = base.directory + "/" + kPrefix + std::to_string(monotonic_ns());
   SAVEGATE_CHECK(make_folder(directory));
-  JobCgroup made(base->version, directory, locked(directory, LOCK_EX | LOCK_NB));
-  SAVEGATE_CHECK(hand_down(base->version, base->directory));
-  SAVEGATE_CHECK(hand_down(base->version, directory));
+  JobCgroup made(base.version, directory, locked(directory, LOCK_EX | LOCK_NB));
+  SAVEGATE_CHECK(hand_down(base.version, directory));
   SAVEGATE_CHECK(make_folder(made.file_system()));
   SAVEGATE_CHECK(make_folder(made.ranks()));
-  SAVEGATE_CHECK(hand_down(base->version, made.ranks()));
+  SAVEGATE_CHECK(hand_down(base.version, made.ranks()));
   for (int rank = 0; rank < ranks; ++rank) SAVEGATE_CHECK(make_folder(made.rank(rank).directory));
   return made;
 }

@@ -19,7 +19,8 @@ namespace savegate::harness {
 
 class JobCgroup {
  public:
-  // Below this process's own. Code::kUnavailable with the reason where none may be made.
+  // Below this process's own, or beside it. Code::kUnavailable with the reason where none may be
+  // made.
   static Result<JobCgroup> create(int ranks);
   JobCgroup(JobCgroup&&) noexcept = default;
   JobCgroup& operator=(JobCgroup&&) = delete;
