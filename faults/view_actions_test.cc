@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string error_of(const std::string& action) {
+std::string error_of_action(const std::string& action) {
   auto plan = parse_plan("[[rule]]\naction = { " + action + " }\n", "plan.toml");
   return plan ? "no error" : plan.error().to_string();
 }
@@ -52,18 +52,18 @@ TEST(ViewActionsTest, ActionsSayInWordsWhatTheyDo) {
 }
 
 TEST(ViewActionsTest, UnknownWordsNameTheNearest) {
-  EXPECT_THAT(error_of("missing = 'hardlink'"), HasSubstr("did you mean `hard-link`?"));
-  EXPECT_THAT(error_of("race = 'remove'"), HasSubstr("did you mean `removed`?"));
-  EXPECT_THAT(error_of("stale = 'listings'"), HasSubstr("did you mean `listing`?"));
-  EXPECT_THAT(error_of("timestamps = { skw = '1s' }"), HasSubstr("did you mean `skew`?"));
-  EXPECT_THAT(error_of("stale = 'name', fr = '2s'"), HasSubstr("did you mean `for`?"));
+  EXPECT_THAT(error_of_action("missing = 'hardlink'"), HasSubstr("did you mean `hard-link`?"));
+  EXPECT_THAT(error_of_action("race = 'remove'"), HasSubstr("did you mean `removed`?"));
+  EXPECT_THAT(error_of_action("stale = 'listings'"), HasSubstr("did you mean `listing`?"));
+  EXPECT_THAT(error_of_action("timestamps = { skw = '1s' }"), HasSubstr("did you mean `skew`?"));
+  EXPECT_THAT(error_of_action("stale = 'name', fr = '2s'"), HasSubstr("did you mean `for`?"));
 }
 
 TEST(ViewActionsTest, AnActionThatSaysNothingIsRefused) {
-  EXPECT_THAT(error_of("missing = []"), HasSubstr("at least one feature"));
-  EXPECT_THAT(error_of("stale = []"), HasSubstr("at least one thing"));
-  EXPECT_THAT(error_of("timestamps = {}"), HasSubstr("needs `skew` or `granularity`"));
-  EXPECT_THAT(error_of("timestamps = { granularity = '0s' }"), HasSubstr("cannot be 0"));
+  EXPECT_THAT(error_of_action("missing = []"), HasSubstr("at least one feature"));
+  EXPECT_THAT(error_of_action("stale = []"), HasSubstr("at least one thing"));
+  EXPECT_THAT(error_of_action("timestamps = {}"), HasSubstr("needs `skew` or `granularity`"));
+  EXPECT_THAT(error_of_action("timestamps = { granularity = '0s' }"), HasSubstr("cannot be 0"));
 }
 
 Action random_action(std::mt19937_64& random) {

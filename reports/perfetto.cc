@@ -68,7 +68,7 @@ std::string track_name(const Slice& slice) {
 }
 
 // By their beginning, and what is around others before them.
-std::vector<Slice> in_order(std::vector<Slice> slices) {
+std::vector<Slice> outer_first(std::vector<Slice> slices) {
   std::stable_sort(slices.begin(), slices.end(), [](const Slice& one, const Slice& other) {
     return std::pair(one.begin_ns, other.end_ns) < std::pair(other.begin_ns, one.end_ns);
   });
@@ -115,7 +115,7 @@ class Printer {
     const int whole = life.number * kRanksApart;
     if (!life.unsynced.empty())
       name("process_name", whole, 0, fmt::format("life {} file system", life.number));
-    for (const Slice& slice : in_order(life.slices)) add(life, slice);
+    for (const Slice& slice : outer_first(life.slices)) add(life, slice);
     for (const Instant& instant : life.instants) {
       const int process = process_of(life.number, instant.rank);
       events_.emplace_back(at(instant.time_ns),
