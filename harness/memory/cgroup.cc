@@ -149,6 +149,9 @@ std::optional<std::uint64_t> memory_held(const CgroupPlace& place) {
 }
 
 std::optional<std::uint64_t> oom_kills_in(const CgroupPlace& place) {
+  // Version 2 counts those of the cgroups below too, but for this file, which older kernels lack.
+  const auto own = entry(text_of(place, "memory.events.local"), "oom_kill");
+  if (own) return own;
   return entry(text_of(place, events_file(place.version)), "oom_kill");
 }
 

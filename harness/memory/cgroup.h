@@ -40,7 +40,7 @@ std::optional<CgroupPlace> memory_cgroup_of(pid_t pid);
 
 // As its limit is held against: anonymous memory, page cache and what the kernel holds for it.
 std::optional<std::uint64_t> memory_held(const CgroupPlace& place);
-// How many processes in it the kernel has killed for want of memory.
+// How many of its own processes the kernel has killed for want of memory.
 std::optional<std::uint64_t> oom_kills_in(const CgroupPlace& place);
 MemoryFacts measure_cgroup(const CgroupPlace& place);
 

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "harness/run/files.h"
+#include "harness/run/test_directory.h"
+
 namespace savegate::harness {
 namespace {
 
@@ -76,6 +79,16 @@ TEST(CgroupTest, AContainerSeesItsOwnPartOfTheHierarchy) {
 
 TEST(CgroupTest, WithoutAMountThereIsNone) {
   EXPECT_FALSE(find_memory_cgroup("0::/\n", "24 1 0:22 / /proc rw - proc proc rw\n"));
+}
+
+// Of another job, say, that runs in one of them.
+TEST(CgroupTest, TheKernelsKillsInCgroupsBelowAreNotItsOwn) {
+  const TestDirectory folder;
+  const CgroupPlace place{CgroupVersion::kTwo, folder.path()};
+  ASSERT_TRUE(write_file(folder.path() + "/memory.events", "oom 3\noom_kill 3\n"));
+  EXPECT_EQ(oom_kills_in(place), 3U);
+  ASSERT_TRUE(write_file(folder.path() + "/memory.events.local", "oom 1\noom_kill 0\n"));
+  EXPECT_EQ(oom_kills_in(place), 0U);
 }
 
 }  // namespace
