@@ -27,6 +27,10 @@ std::string no_such_files(faults::Role role) {
 
 std::string inapplicable(const LifeSpec& life, const Subject& subject) {
   for (const faults::Rule& rule : life.plan.rules) {
+    if (std::holds_alternative<faults::LoseAction>(rule.action) && !subject.claims.durable) {
+      return "subject.toml does not claim that what it announces is durable: a power loss may "
+             "take it";
+    }
     if (rule.required && rule.match.role && !has_files_of(subject.layout, *rule.match.role)) {
       return no_such_files(*rule.match.role);
     }

@@ -57,6 +57,14 @@ struct FileEntry {
   std::string digest;  // of a file: 32 hex digits; of a link: its target
 };
 
+// A file beside the checkpoints that a life found: whether it still begins with what it was then.
+struct RecordKept {
+  std::string path;          // below the checkpoint root
+  std::uint64_t bytes = 0;   // before the life
+  std::string digest;        // of them
+  std::string digest_after;  // of as many from its start; "" where there are fewer
+};
+
 // One checkpoint on disk as a fresh process of the subject's reader sees it, one JSON line each:
 //
 //   {"path":"step_2","step":2,"complete":true,"announced":true,"error":"",
@@ -87,6 +95,8 @@ struct LifeRecord {
   bool daemon_died = false;
   std::string reader_error;  // the reader failed or was not there: "not obtained" and why
   std::uint64_t trace_records = 0;
+  std::string directory;            // SAVEGATE_DIR; "": collected by an older version
+  std::vector<RecordKept> records;  // Subject::records
 };
 std::string print_life(const LifeRecord& life);  // JSON
 Result<LifeRecord> life_from_json(std::string_view json);

@@ -70,6 +70,24 @@ Result<FileEntry> read_entry(const Json& json) {
   return entry;
 }
 
+Output to_json(const RecordKept& record) {
+  return {{"path", record.path},
+          {"bytes", record.bytes},
+          {"digest", record.digest},
+          {"digest_after", record.digest_after}};
+}
+
+Result<RecordKept> read_record(const Json& json) {
+  JsonFields fields(json, "record");
+  RecordKept record;
+  record.path = fields.string("path", Need::kRequired);
+  record.bytes = fields.count("bytes", Need::kRequired).value_or(0);
+  record.digest = fields.string("digest", Need::kRequired);
+  record.digest_after = fields.string("digest_after", Need::kRequired);
+  SAVEGATE_CHECK(fields.finish());
+  return record;
+}
+
 Output to_json(const reports::FiredCount& fired) {
   return {{"life", fired.life},
           {"rule", fired.rule},
@@ -96,9 +114,10 @@ Output list_to_json(const std::vector<T>& values) {
 }
 
 template <class T>
-std::vector<T> read_list(JsonFields& fields, std::string_view key, Result<T> (*read)(const Json&)) {
+std::vector<T> read_list(JsonFields& fields, std::string_view key, Result<T> (*read)(const Json&),
+                         Need need = Need::kRequired) {
   std::vector<T> values;
-  for (const Json& element : fields.array(key, Need::kRequired)) {
+  for (const Json& element : fields.array(key, need)) {
     auto value = read(element);
     if (!value) {
       fields.set_error(value.error());
@@ -151,7 +170,9 @@ std::string print_life(const LifeRecord& life) {
                 {"first_failure_ns", life.first_failure_ns},
                 {"daemon_died", life.daemon_died},
                 {"reader_error", life.reader_error},
-                {"trace_records", life.trace_records}},
+                {"trace_records", life.trace_records},
+                {"directory", life.directory},
+                {"records", list_to_json(life.records)}},
                1);
 }
 
@@ -174,6 +195,8 @@ Result<LifeRecord> life_from_json(std::string_view json) {
   life.daemon_died = fields.boolean("daemon_died", Need::kRequired).value_or(false);
   life.reader_error = fields.string("reader_error", Need::kRequired);
   life.trace_records = fields.count("trace_records", Need::kRequired).value_or(0);
+  life.directory = fields.string("directory", Need::kOptional);
+  life.records = read_list(fields, "records", &read_record, Need::kOptional);
   SAVEGATE_CHECK(fields.finish());
   return life;
 }

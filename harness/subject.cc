@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -83,6 +84,8 @@ Result<Subject> load_subject(const std::string& toml_path) {
   if (auto layout = root.table("layout")) subject.layout = faults::read_layout(*layout);
   subject.step_pattern = root.string("step_pattern");
   subject.shards_per_rank = static_cast<int>(root.integer("shards_per_rank", 1, 0, 1 << 20));
+  subject.records = root.strings("records");
+  subject.keep_every = root.integer("keep_every", 0, 0, std::numeric_limits<std::int32_t>::max());
   if (auto claims = root.table("claims")) {
     subject.claims.deterministic = claims->boolean("deterministic", false);
     subject.claims.durable = claims->boolean("durable", false);

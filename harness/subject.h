@@ -33,6 +33,8 @@ struct Subject {
   faults::Layout layout;                 // empty patterns: unknown
   std::string step_pattern;              // regular expression on a path; group 1 is the step
   int shards_per_rank = 1;
+  std::vector<std::string> records;  // globs of files beside the checkpoints: metrics, logs
+  std::int64_t keep_every = 0;       // steps whose checkpoints rotation keeps; 0: none
   Claims claims;
   std::map<std::string, std::string> variables;  // defaults, e.g. state = "8MiB"
   // "data" → "NAME=value": the environment variable with which it believes its data changed.

@@ -5,8 +5,11 @@
 #include <algorithm>
 
 #include "harness/oracles/bitwise.h"
+#include "harness/oracles/carried_over.h"
 #include "harness/oracles/commit.h"
 #include "harness/oracles/complete_set.h"
+#include "harness/oracles/directories.h"
+#include "harness/oracles/durability.h"
 #include "harness/oracles/errors.h"
 #include "harness/oracles/export.h"
 #include "harness/oracles/gpu_memory.h"
@@ -51,7 +54,10 @@ bool is_beyond(const Evidence& evidence, const std::string& requirement) {
   if (requirement == "G5" || requirement == "M4") return !subject.claims.async;
   if (requirement == "F3") return subject.layout.shard.empty();
   if (requirement == "F5") return true;  // it slices nothing
-  if (requirement == "F6") return !subject.claims.durable;
+  if (requirement == "F6" || requirement == "F9") return !subject.claims.durable;
+  if (requirement == "C4") return subject.layout.marker.empty();
+  if (requirement == "C9") return !subject.claims.rotation;
+  if (requirement == "R7") return subject.records.empty();
   if (requirement == "C2") return subject.layout.marker.empty() && subject.layout.pointer.empty();
   if (requirement == "C6") return evidence.scenario.world < 2 || !tells_of_collectives(evidence);
   return false;
@@ -127,16 +133,23 @@ const std::vector<Oracle>& all_oracles() {
       {"F7", "A failed save names its first error: errno, rank, path, offset and bytes.",
        &first_error_kept},
       {"F8", "An error at fsync, close or rename fails the save.", &late_errors_honoured},
+      {"F9", "What was announced as saved is there after a power loss at any later moment.",
+       &survives_power_loss},
+      {"F10", "What older code wrote is loaded; what is not known is refused with a reason.",
+       &older_formats_load},
       {"C1",
        "When one rank fails, every rank leaves with an error in time and none reports success.",
        &fail_together},
       {"C2", "The marker is published last, the pointer after it.", &marker_last},
       {"C3", "A failed save does not advance the tracker.", &tracker_stays},
+      {"C4", "The marker and the files of an old save go before a new one is written over them.",
+       &uncommitted_first},
       {"C5", "A load is refused by all ranks together.", &refuse_together},
       {"C6", "The order of collectives is the same on all ranks.", &same_collectives},
       {"C7", "A load with a damaged file is an error, never a fresh start.", &no_fresh_start},
       {"C8", "The restored step is the expected one, by the program's own account.",
        &expected_step},
+      {"C9", "Rotation deletes nothing that is in use, newest, or to be kept.", &rotation_spares},
       {"C10", "After a kill, fresh processes restore one complete checkpoint.", &survives_kills},
       {"C12", "Exit status 0 means that the life reached what it was asked for.", &real_success},
       {"R1", "Every rank of a resumed life is a new process.", &new_processes},
@@ -147,6 +160,9 @@ const std::vector<Oracle>& all_oracles() {
        &first_export_after_restore},
       {"R5", "An update after the resume changes parameters as the uninterrupted run would.",
        &real_update},
+      {"R6", "Checkpoints that lie at another path are restored, or refused with a reason.",
+       &moved_directory_works},
+      {"R7", "Records beside the checkpoints survive a resume.", &records_survive},
       {"M1", "Host memory is recorded at the end of every phase, on every rank.",
        &host_memory_recorded},
       {"M2",

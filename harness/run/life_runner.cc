@@ -34,6 +34,7 @@ class LifeRunner {
     places_.ranks = setup.folder + "/ranks";
     places_.logs = setup.folder + "/logs";
     record_.number = setup.number;
+    record_.directory = places_.mount;
   }
 
   Result<LifeRecord> run();
@@ -49,6 +50,7 @@ class LifeRunner {
   Result<void> let_go(const std::string& rule);
   Result<void> collect_from_daemon();
   void count_losses();
+  void find_records();
   Result<void> collect_trees();
   Result<void> start_reader(std::optional<Process>& reader);
   void finish_reader(Process& reader);
@@ -97,6 +99,16 @@ Result<void> LifeRunner::tamper() {
   }
   SAVEGATE_TRY(record_.tree_before, list_tree(setup_.backing));
   return {};
+}
+
+void LifeRunner::find_records() {
+  for (const std::string& pattern : setup_.subject.records) {
+    const faults::Glob glob(pattern);
+    for (const FileEntry& entry : record_.tree_before) {
+      if (entry.type != 'f' || !glob.matches(entry.path)) continue;
+      record_.records.push_back({entry.path, entry.size, entry.digest, /*digest_after=*/""});
+    }
+  }
 }
 
 Result<void> LifeRunner::start_daemon() {
@@ -301,6 +313,10 @@ Result<void> LifeRunner::collect_trees() {
   if (reader) finish_reader(*reader);
   if (!tree) return fail(std::move(tree).error());
   record_.tree_after = std::move(*tree);
+  for (RecordKept& record : record_.records) {
+    SAVEGATE_TRY(record.digest_after,
+                 digest_start(setup_.backing + "/" + record.path, record.bytes));
+  }
   return {};
 }
 
@@ -308,6 +324,7 @@ Result<LifeRecord> LifeRunner::run() {
   record_.started_ns = monotonic_ns();
   SAVEGATE_CHECK(prepare());
   SAVEGATE_CHECK(tamper());
+  find_records();
   SAVEGATE_CHECK(live());
   SAVEGATE_CHECK(collect_from_daemon());
   SAVEGATE_CHECK(collect_trees());

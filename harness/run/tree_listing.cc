@@ -114,6 +114,22 @@ Result<std::string> digest_file(const std::string& path) {
   }
 }
 
+Result<std::string> digest_start(const std::string& path, std::uint64_t bytes) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd && errno == ENOENT) return std::string();
+  if (!fd) return fail(system_error("open", path));
+  std::vector<char> buffer;
+  TreeDigest digest;
+  while (bytes > 0) {
+    buffer.resize(std::min<std::uint64_t>(kChunk, bytes));
+    SAVEGATE_TRY(const std::size_t filled, read_full(fd.get(), buffer, path));
+    if (filled < buffer.size()) return std::string();
+    digest.add({buffer.data(), filled});
+    bytes -= filled;
+  }
+  return digest.finish();
+}
+
 Result<std::vector<FileEntry>> list_tree(const std::string& root) {
   std::vector<FileEntry> entries;
   std::error_code error;

@@ -15,6 +15,8 @@ namespace savegate::harness {
 
 std::string digest_bytes(std::string_view bytes);
 Result<std::string> digest_file(const std::string& path);
+// Of the first `bytes` of the file; "" where it has fewer, or is not there.
+Result<std::string> digest_start(const std::string& path, std::uint64_t bytes);
 // Everything below `root`, in the order of paths. A root that is not there is an empty list.
 Result<std::vector<FileEntry>> list_tree(const std::string& root);
 

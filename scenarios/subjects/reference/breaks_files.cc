@@ -17,6 +17,14 @@ class SkipShardFsync : public Files {
   }
 };
 
+class SkipMarkerFsync : public Files {
+ public:
+  using Files::Files;
+  Result<void> sync(int fd, const std::string& path) override {
+    return file_name(path).starts_with(kMarkerName) ? Result<void>() : Files::sync(fd, path);
+  }
+};
+
 class WriteInPlace : public Files {
  public:
   using Files::Files;
@@ -81,6 +89,7 @@ class IgnoreCloseError : public Unverified {
 std::vector<Break> file_breaks() {
   return {
       {"skip-shard-fsync", "shards are renamed without fsync", replace_files<SkipShardFsync>},
+      {"skip-marker-fsync", "the marker is renamed without fsync", replace_files<SkipMarkerFsync>},
       {"write-in-place", "shards are written under their final name", replace_files<WriteInPlace>},
       {"skip-dir-fsync", "directories are not fsynced after renames",
        replace_files<SkipDirectoryFsync>},

@@ -38,6 +38,11 @@ void replace_exporter(Options& /*options*/, Parts& parts) {
   parts.exporter = [](gpu::Backend& backend) { return std::make_unique<Broken>(backend); };
 }
 
+template <class Broken>
+void replace_step_log(Options& /*options*/, Parts& parts) {
+  parts.step_log = [](Job& job) { return std::make_unique<Broken>(job); };
+}
+
 std::vector<Break> file_breaks();
 std::vector<Break> save_breaks();
 std::vector<Break> restore_breaks();
@@ -45,6 +50,7 @@ std::vector<Break> report_breaks();
 std::vector<Break> async_breaks();
 std::vector<Break> device_breaks();
 std::vector<Break> memory_breaks();
+std::vector<Break> directory_breaks();
 
 // For the breaks in which a rank says nothing to its peers: it stays in the job, its connections
 // open, until the collective's deadline is over, as a trainer whose shutdown waits would.

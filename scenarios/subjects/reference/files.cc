@@ -85,6 +85,12 @@ Result<int> Files::open(const std::string& path) {
   return fd;
 }
 
+Result<int> Files::open_to_append(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (fd < 0) return fail(error("open", path));
+  return fd;
+}
+
 Result<std::size_t> Files::read(int fd, const std::string& path, std::byte* data, std::size_t bytes,
                                 std::uint64_t offset) {
   std::size_t done = 0;

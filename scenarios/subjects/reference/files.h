@@ -55,6 +55,7 @@ class Files {
 
   Result<int> create(const std::string& path);
   Result<int> open(const std::string& path);
+  Result<int> open_to_append(const std::string& path);  // made where it is not there
   // Bytes read; fewer than asked only at the end of the file.
   Result<std::size_t> read(int fd, const std::string& path, std::byte* data, std::size_t bytes,
                            std::uint64_t offset);

@@ -45,9 +45,11 @@ struct Job {
   gpu::Backend& backend;
   Contract contract;
   int expert_parallel = 1;
+  int format = kNewestFormat;     // of checkpoints: the one it writes, and the newest it knows
   Comms* device_comms = nullptr;  // the training's, where devices have their own
   WakeProbe* wake_probe = nullptr;
   bool through_copy = false;     // saves write from, and loads go into, a second set of tensors
+  bool step_log = false;         // kept beside the checkpoints
   std::uint64_t step_bytes = 0;  // of device memory that a training step works in
 
   Placement placement() const {

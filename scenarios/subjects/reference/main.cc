@@ -22,6 +22,8 @@ struct Arguments {
   std::size_t most_in_flight = 1;
   bool through_copy = false;
   std::uint64_t step_bytes = 0;
+  bool step_log = false;
+  int format = kNewestFormat;
   std::string read;
   std::string broken;
   bool list_breaks = false;
@@ -62,6 +64,14 @@ void declare(CLI::App& app, Arguments& arguments) {
                  "Bytes of device memory that a training step works in, such as 64MiB")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
+  app.add_option("--step-log", arguments.step_log,
+                 "Write a line a step beside the checkpoints (true, false)")
+      ->capture_default_str();
+  app.add_option("--format", arguments.format,
+                 "Be an older version, that writes this format and knows no newer one")
+      ->check(CLI::Range(1, kNewestFormat))
+      ->envname("SAVEGATE_REFERENCE_FORMAT")
+      ->capture_default_str();
   app.add_option("--read", arguments.read, "Print the checkpoints in this directory and leave");
   app.add_option("--break", arguments.broken, "Do one thing wrong on purpose");
   app.add_flag("--list-breaks", arguments.list_breaks, "Print what --break knows");
@@ -89,6 +99,8 @@ Options options_of(const Arguments& arguments) {
   options.most_in_flight = arguments.most_in_flight;
   options.through_copy = arguments.through_copy;
   options.step_bytes = arguments.step_bytes;
+  options.step_log = arguments.step_log;
+  options.format = arguments.format;
   const std::string recipe = arguments.recipe + ", " + std::to_string(options.state_bytes);
   options.contract = {.code = gpu::digest_of(arguments.code).hex(),
                       .data = gpu::digest_of(arguments.data).hex(),

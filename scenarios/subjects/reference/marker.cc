@@ -11,8 +11,6 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-constexpr int kFormat = 1;
-
 OrderedJson json_of(const std::vector<FileRecord>& records) {
   OrderedJson json = OrderedJson::array();
   for (const FileRecord& file : records) {
@@ -62,33 +60,31 @@ const FileRecord* Marker::find(const std::string& name) const {
 
 std::string print_marker(const Marker& marker) {
   const Contract& contract = marker.contract;
-  const OrderedJson json = {{"format", kFormat},
-                            {"step", marker.step},
-                            {"world", marker.world},
-                            {"expert_parallel", marker.expert_parallel},
-                            {"contract",
-                             {{"code", contract.code},
-                              {"data", contract.data},
-                              {"recipe", contract.recipe},
-                              {"total_steps", contract.total_steps}}},
-                            {"files", json_of(marker.files)}};
+  OrderedJson json = {{"format", marker.format}, {"step", marker.step}, {"world", marker.world}};
+  if (marker.format >= 2) json["expert_parallel"] = marker.expert_parallel;
+  json["contract"] = {{"code", contract.code},
+                      {"data", contract.data},
+                      {"recipe", contract.recipe},
+                      {"total_steps", contract.total_steps}};
+  json["files"] = json_of(marker.files);
   return json.dump(1) + "\n";
 }
 
-Result<Marker> parse_marker(const std::string& text, const std::string& path) {
+Result<Marker> parse_marker(const std::string& text, const std::string& path, int newest_known) {
   const OrderedJson json = OrderedJson::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) return fail(invalid("the marker is no JSON", path));
   // The library throws where a key is missing or of another type; nothing of that leaves here.
   try {
-    if (json.at("format").get<int>() != kFormat) {
-      return fail(invalid(fmt::format("the checkpoint has format {}, this program reads format {}",
-                                      json.at("format").dump(), kFormat),
+    Marker marker;
+    json.at("format").get_to(marker.format);
+    if (marker.format < 1 || marker.format > newest_known) {
+      return fail(invalid(fmt::format("the checkpoint has format {}, this program reads 1 to {}",
+                                      marker.format, newest_known),
                           path));
     }
-    Marker marker;
     marker.step = json.at("step").get<std::int64_t>();
     marker.world = json.at("world").get<int>();
-    marker.expert_parallel = json.value("expert_parallel", 1);  // older markers lack it
+    if (marker.format >= 2) json.at("expert_parallel").get_to(marker.expert_parallel);
     const OrderedJson& contract = json.at("contract");
     contract.at("code").get_to(marker.contract.code);
     contract.at("data").get_to(marker.contract.data);

@@ -26,7 +26,11 @@ struct Contract {
 // Item by item; the error names each item that differs.
 Result<void> check_contract(const Contract& saved, const Contract& current);
 
+// 1 came before there was an expert parallel size.
+inline constexpr int kNewestFormat = 2;
+
 struct Marker {
+  int format = kNewestFormat;
   std::int64_t step = 0;
   int world = 0;
   Contract contract;
@@ -37,7 +41,9 @@ struct Marker {
 };
 
 std::string print_marker(const Marker& marker);
-Result<Marker> parse_marker(const std::string& json, const std::string& path);
+// A marker of a format that is newer than `newest_known` is an error that says so.
+Result<Marker> parse_marker(const std::string& json, const std::string& path,
+                            int newest_known = kNewestFormat);
 
 // Records as ranks tell them to each other. No text is no records.
 std::string print_records(const std::vector<FileRecord>& records);

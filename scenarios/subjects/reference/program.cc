@@ -21,6 +21,7 @@ class Run {
         saves_(saves),
         restorer_(parts.restorer(job)),
         training_(parts.training(job)),
+        step_log_(parts.step_log(job)),
         exporter_(parts.exporter(job.backend)) {}
 
   int run() {
@@ -121,11 +122,13 @@ class Run {
 
   // A save point follows every step, so save N is that of step N.
   Result<void> train() {
+    SAVEGATE_CHECK(step_log_->begin());
     while (!finished()) {
       SAVEGATE_TRY(const StepReport report, training_->step(state_));
       saves_.tidy();
       exporter_->updated();
       worker_.update(state_.counters.global_step, report.changed, report.samples);
+      SAVEGATE_CHECK(step_log_->add(state_.counters.global_step));
       remember("update");
       SAVEGATE_CHECK(export_weights());
       SAVEGATE_CHECK(save());
@@ -151,6 +154,7 @@ class Run {
   Saves& saves_;
   std::unique_ptr<Restorer> restorer_;
   std::unique_ptr<Training> training_;
+  std::unique_ptr<StepLog> step_log_;
   std::unique_ptr<Exporter> exporter_;
   State state_;
 };
@@ -199,7 +203,8 @@ Result<std::unique_ptr<Saves>> make_saves(const Options& options, const Parts& p
                                          .files = job.files,
                                          .backend = *writer.host,
                                          .contract = job.contract,
-                                         .expert_parallel = job.expert_parallel});
+                                         .expert_parallel = job.expert_parallel,
+                                         .format = job.format});
   writer.saver = parts.saver(*writer.job);
   writer.staging = parts.staging(job.backend);
   return std::make_unique<AsynchronousSaves>(job, reporter, std::move(writer),
@@ -228,6 +233,7 @@ Parts sound_parts() {
   parts.staging = [](gpu::Backend& device) { return std::make_unique<Staging>(device); };
   parts.restorer = [](Job& job) { return std::make_unique<Restorer>(job); };
   parts.training = [](Job& job) { return std::make_unique<Training>(job); };
+  parts.step_log = [](Job& job) { return std::make_unique<StepLog>(job); };
   parts.exporter = [](gpu::Backend& backend) { return std::make_unique<Exporter>(backend); };
   parts.reporter = [](worker::Worker& worker) { return std::make_unique<Reporter>(worker); };
   return parts;
@@ -264,9 +270,11 @@ int run_program(const Options& options, const Parts& parts) {
           .backend = **backend,
           .contract = options.contract,
           .expert_parallel = options.expert_parallel,
+          .format = options.format,
           .device_comms = own_ways ? &device_comms : nullptr,
           .wake_probe = wake_probe ? &*wake_probe : nullptr,
           .through_copy = options.through_copy,
+          .step_log = options.step_log,
           .step_bytes = options.step_bytes};
   auto saves = make_saves(options, parts, *reporter, job);
   if (!saves) return refuse(*reporter, saves.error());

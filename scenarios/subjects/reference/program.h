@@ -18,6 +18,7 @@
 #include "scenarios/subjects/reference/restore.h"
 #include "scenarios/subjects/reference/save.h"
 #include "scenarios/subjects/reference/staging.h"
+#include "scenarios/subjects/reference/step_log.h"
 #include "scenarios/subjects/reference/training.h"
 
 namespace savegate::reference {
@@ -30,6 +31,8 @@ struct Options {
   std::size_t most_in_flight = 1;  // asynchronous saves that are not durable yet
   bool through_copy = false;       // as in Job
   std::uint64_t step_bytes = 0;
+  bool step_log = false;
+  int format = kNewestFormat;  // as in Job
   Contract contract;
 };
 
@@ -39,6 +42,7 @@ struct Parts {
   std::function<std::unique_ptr<Staging>(gpu::Backend& device)> staging;
   std::function<std::unique_ptr<Restorer>(Job&)> restorer;
   std::function<std::unique_ptr<Training>(Job&)> training;
+  std::function<std::unique_ptr<StepLog>(Job&)> step_log;
   std::function<std::unique_ptr<Exporter>(gpu::Backend& backend)> exporter;
   std::function<std::unique_ptr<Reporter>(worker::Worker&)> reporter;
 };

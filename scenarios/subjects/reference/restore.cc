@@ -62,9 +62,13 @@ Result<std::string> Restorer::resolve() {
   return text;
 }
 
-Result<void> Restorer::check(const State& state) {
+Result<Marker> Restorer::read_marker() {
   SAVEGATE_TRY(const std::string text, job_.files.read_text(path(kMarkerName)));
-  SAVEGATE_TRY(marker_, parse_marker(text, path(kMarkerName)));
+  return parse_marker(text, path(kMarkerName), job_.format);
+}
+
+Result<void> Restorer::check(const State& state) {
+  SAVEGATE_TRY(marker_, read_marker());
   if (step_name(marker_.step) != name_) {
     return fail(refusal(kMarkerName, "the marker is that of step " + std::to_string(marker_.step)));
   }

@@ -36,6 +36,7 @@ class Restorer {
   virtual Result<std::string> resolve();
   virtual Result<void> check(
       const State& state);  // marker, contract and own files, not their bytes
+  virtual Result<Marker> read_marker();
   virtual Result<void> check_run(const Marker& marker);
   virtual Result<void> check_names(const TensorHeader& header, const State& state);
   virtual Result<void> compare(const FileRecord& listed, const FileRecord& found);
@@ -46,6 +47,7 @@ class Restorer {
 
   virtual Result<void> agree(const Result<void>& own);
 
+  Status refusal(const std::string& name, const std::string& text) const;
   Result<void> load_shard(State& state);
   Result<void> load_state_file(State& state);
 
@@ -56,7 +58,6 @@ class Restorer {
   Result<void> load_through_copy(State& state);
   Result<void> check_file(const std::string& name);
   Result<FileRecord> listed(const std::string& name) const;
-  Status refusal(const std::string& name, const std::string& text) const;
   std::string path(const std::string& name) const { return resolved_path() + "/" + name; }
 
   std::string name_;

@@ -149,7 +149,8 @@ Result<void> Saver::gather_records(const Result<void>& own) {
 
 Result<void> Saver::publish_marker() {
   if (!is_first()) return {};
-  const Marker marker{.step = step_,
+  const Marker marker{.format = job_.format,
+                      .step = step_,
                       .world = job_.world,
                       .contract = job_.contract,
                       .files = records_,
@@ -191,16 +192,18 @@ Result<std::vector<std::string>> Saver::agree(const Result<void>& own, const std
 
 Result<void> Saver::rotate() {
   job_.worker.phase("rotate");
-  SAVEGATE_CHECK(agree(is_first() ? delete_old() : Result<void>()));
+  SAVEGATE_CHECK(agree(is_first() ? delete_old(kKeepNewest) : Result<void>()));
   return {};
 }
+
+bool Saver::is_kept(std::int64_t step) const { return step % kKeepEvery == 0; }
 
 std::string Saver::marker_of(const std::string& name) const {
   return job_.path(name) + "/" + kMarkerName;
 }
 
 // Only what has a marker is a checkpoint that this program tracks; anything else stays.
-Result<void> Saver::delete_old() {
+Result<void> Saver::delete_old(std::size_t keep_newest) {
   SAVEGATE_TRY(const auto names, job_.files.list(job_.root));
   std::vector<std::string> complete;
   for (const std::string& name : names) {
@@ -208,10 +211,10 @@ Result<void> Saver::delete_old() {
     SAVEGATE_TRY(const bool committed, job_.files.exists(marker_of(name)));
     if (committed) complete.push_back(name);
   }
-  if (complete.size() <= kKeepNewest) return {};
-  complete.resize(complete.size() - kKeepNewest);  // sorted by name, so by step
+  if (complete.size() <= keep_newest) return {};
+  complete.resize(complete.size() - keep_newest);  // sorted by name, so by step
   for (const std::string& name : complete) {
-    if (step_of(name) % kKeepEvery != 0) SAVEGATE_CHECK(delete_checkpoint(name));
+    if (!is_kept(step_of(name))) SAVEGATE_CHECK(delete_checkpoint(name));
   }
   return {};
 }

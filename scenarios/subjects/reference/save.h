@@ -65,6 +65,10 @@ class Saver {
   Result<void> gather_records(const Result<void>& own);
   Result<void> write_pointer(const std::string& text);
 
+  // Complete checkpoints but for the newest, rank 0.
+  Result<void> delete_old(std::size_t keep_newest);
+  virtual bool is_kept(std::int64_t step) const;  // outside of rotation
+
   bool is_first() const { return job_.rank == 0; }
   std::string directory() const { return job_.path(step_name(step_)); }
   std::string path(const std::string& name) const { return directory() + "/" + name; }
@@ -80,7 +84,6 @@ class Saver {
 
  private:
   std::string marker_of(const std::string& name) const;  // of a step directory
-  Result<void> delete_old();
   Result<void> delete_checkpoint(const std::string& name);
 };
 

@@ -1,0 +1,153 @@
+#include "harness/oracles/durability.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "harness/oracles/view.h"
+
+namespace savegate::harness {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+// At the end of such a life all that was not synced is gone, as rules with `lose` say.
+bool power_went(const Life& life) {
+  return std::any_of(life.spec.plan.rules.begin(), life.spec.plan.rules.end(),
+                     [](const faults::Rule& rule) {
+                       return std::holds_alternative<faults::LoseAction>(rule.action);
+                     });
+}
+
+// The disk said that it had what it had not: no save path can know better.
+bool disk_lied(const Life& life) {
+  return std::any_of(life.fired.begin(), life.fired.end(), [](const faults::FiredRecord& fired) {
+    return fired.action.starts_with("lie") && faults::op_class(fired.op) == faults::OpClass::kSync;
+  });
+}
+
+const SaveGroup* newest_announced(const View& view, const Life& life) {
+  const SaveGroup* newest = nullptr;
+  for (const SaveGroup& group : view.groups()) {
+    if (group.begin_ns > life.record.ended_ns || !view.succeeded(group)) continue;
+    if (newest == nullptr || group.step >= newest->step) newest = &group;
+  }
+  return newest;
+}
+
+class AfterPowerLoss {
+ public:
+  AfterPowerLoss(const View& view, const Life& life, const SaveGroup& saved)
+      : view_(view), life_(life), saved_(saved) {}
+
+  Lines run() {
+    const auto& found = life_.checkpoints;
+    const bool whole = std::any_of(found.begin(), found.end(), [&](const Checkpoint& checkpoint) {
+      return checkpoint.complete && checkpoint.step >= saved_.step;
+    });
+    if (!whole) {
+      lines_.push_back(
+          fmt::format("life {}: step {} was saved, and no complete checkpoint of it or "
+                      "a later one is on disk",
+                      life_.record.number, saved_.step));
+    }
+    for (const Checkpoint& checkpoint : found) {
+      if (!checkpoint.complete) check_incomplete(checkpoint, whole);
+    }
+    return std::move(lines_);
+  }
+
+ private:
+  void check_incomplete(const Checkpoint& checkpoint, bool whole) {
+    const Lines lost = lost_of(checkpoint);
+    const bool vouched_for = checkpoint.announced || (has_marker(checkpoint) && !lost.empty());
+    if (!vouched_for && (whole || checkpoint.step != saved_.step)) return;
+    lines_.push_back(fmt::format(
+        "life {}: {} is {}, and not complete: {}", life_.record.number, checkpoint.path,
+        checkpoint.announced ? "announced" : "there with its marker", checkpoint.error));
+    lines_.insert(lines_.end(), lost.begin(), lost.end());
+  }
+
+  // A marker that was itself lost, or emptied by it, vouches for nothing.
+  bool has_marker(const Checkpoint& checkpoint) const {
+    return std::any_of(life_.record.tree_after.begin(), life_.record.tree_after.end(),
+                       [&](const FileEntry& entry) {
+                         const faults::Classified name = view_.classify(entry.path);
+                         return name.role == faults::Role::kMarker && !name.temporary &&
+                                entry.size > 0 && view_.step_of(entry.path) == checkpoint.step &&
+                                !was_lost(entry.path);
+                       });
+  }
+
+  bool was_lost(const std::string& path) const {
+    return std::any_of(life_.fired.begin(), life_.fired.end(),
+                       [&](const faults::FiredRecord& fired) {
+                         return fired.action == "lose" && final_name(fired) == path;
+                       });
+  }
+
+  Lines lost_of(const Checkpoint& checkpoint) const {
+    Lines lost;
+    for (const faults::FiredRecord& fired : life_.fired) {
+      const std::string path = final_name(fired);
+      if (fired.action != "lose" || view_.step_of(path) != checkpoint.step) continue;
+      if (view_.classify(path).temporary) continue;
+      lost.push_back(fmt::format("life {}: rank {} never synced {}: {} bytes from {} on are lost",
+                                 life_.record.number, fired.caller.rank, path, fired.requested,
+                                 fired.offset));
+    }
+    return lost;
+  }
+
+  // The record names the file as it was called when it was first written.
+  std::string final_name(const faults::FiredRecord& fired) const {
+    std::string path = fired.path;
+    for (const faults::TraceRecord& record : life_.trace.records) {
+      if (record.op != faults::Op::kRename || record.error != 0) continue;
+      if (record.path == path) path = record.path2;
+      if (path.starts_with(record.path + "/")) path.replace(0, record.path.size(), record.path2);
+    }
+    return path;
+  }
+
+  const View& view_;
+  const Life& life_;
+  const SaveGroup& saved_;
+  Lines lines_;
+};
+
+}  // namespace
+
+reports::Verdict survives_power_loss(const Evidence& evidence) {
+  if (!evidence.subject.claims.durable) {
+    return skip("F9", "the subject does not claim that what it announces is durable");
+  }
+  const View view(evidence);
+  std::size_t judged = 0;
+  std::string why = "the power never went: no rule with `lose`";
+  Lines lines;
+  for (const Life& life : evidence.lives) {
+    if (!power_went(life)) continue;
+    const SaveGroup* saved = newest_announced(view, life);
+    if (disk_lied(life)) {
+      why = "the disk lied about its syncs";
+    } else if (saved == nullptr) {
+      why = "nothing was saved before the power went";
+    } else if (!reader_looked(evidence, life)) {
+      why = "not obtained: no reader looked at what was left";
+    } else {
+      ++judged;
+      const Lines found = AfterPowerLoss(view, life, *saved).run();
+      lines.insert(lines.end(), found.begin(), found.end());
+    }
+  }
+  if (!lines.empty()) {
+    return violated("F9", "the power went, and an announced checkpoint went with it",
+                    std::move(lines));
+  }
+  if (judged == 0) return skip("F9", why);
+  return pass("F9",
+              fmt::format("{} power losses, after which what was saved was complete", judged));
+}
+
+}  // namespace savegate::harness

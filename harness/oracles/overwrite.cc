@@ -1,0 +1,98 @@
+#include <fmt/format.h>
+
+#include <map>
+
+#include "harness/oracles/directories.h"
+#include "harness/oracles/name_replay.h"
+
+namespace savegate::harness {
+namespace {
+
+using faults::Role;
+using Lines = std::vector<std::string>;
+
+// One save of a step, over what an earlier one left in its directory.
+class Overwrite {
+ public:
+  Overwrite(const View& view, std::int64_t step, const std::set<std::string>& names) : view_(view) {
+    for (const std::string& name : names) {
+      if (view.step_of(name) == step && !view.classify(name).temporary) {
+        old_[name] = view.classify(name).role;
+      }
+    }
+    std::erase_if(old_, [](const auto& entry) { return entry.second == Role::kNone; });
+    found_any_ = !old_.empty();
+  }
+
+  bool found_any() const { return found_any_; }
+
+  void see(const Life& life, const NameChange& change, Lines& lines) {
+    const faults::Classified name = view_.classify(change.path);
+    if (name.temporary || name.role == Role::kNone) return;
+    const bool removes = change.event == NameEvent::kGoes;
+    if (name.role == Role::kMarker) {
+      if (!removes && change.event != NameEvent::kEmptied) check_left_beside(life, change, lines);
+    } else if (const std::string* marker = old_marker(); marker != nullptr) {
+      if (told_) return;
+      told_ = true;
+      lines.push_back(fmt::format("{}, while the marker of the save before, {}, is still there",
+                                  quote(life, *change.record), *marker));
+    }
+    old_.erase(change.path);
+  }
+
+ private:
+  const std::string* old_marker() const {
+    for (const auto& [name, role] : old_) {
+      if (role == Role::kMarker) return &name;
+    }
+    return nullptr;
+  }
+
+  // The new marker is there: what is still old is taken for a part of the new checkpoint.
+  void check_left_beside(const Life& life, const NameChange& change, Lines& lines) {
+    for (const auto& [name, role] : old_) {
+      if (role == Role::kMarker) continue;
+      lines.push_back(fmt::format("{}: {} is still that of the save before",
+                                  quote(life, *change.record), name));
+    }
+    old_.clear();
+  }
+
+  const View& view_;
+  std::map<std::string, Role> old_;
+  bool found_any_ = false;
+  bool told_ = false;
+};
+
+}  // namespace
+
+reports::Verdict uncommitted_first(const Evidence& evidence) {
+  if (evidence.subject.layout.marker.empty()) return skip("C4", "the layout names no marker");
+  const View view(evidence);
+  std::map<const SaveGroup*, Overwrite> saves;
+  Lines lines;
+  for (const Life& life : evidence.lives) {
+    replay_names(life, [&](const NameChange& change, const std::set<std::string>& names) {
+      const auto step = view.step_of(change.path);
+      if (!step) return;
+      const SaveGroup* group = view.group_at(life, change.record->begin_ns, step);
+      if (group == nullptr) return;
+      auto known = saves.find(group);
+      if (known == saves.end()) {
+        known = saves.emplace(group, Overwrite(view, *step, names)).first;
+      }
+      known->second.see(life, change, lines);
+    });
+  }
+  std::size_t judged = 0;
+  for (const auto& [group, save] : saves) judged += save.found_any() ? 1 : 0;
+  if (!lines.empty()) {
+    return violated("C4", "a step was saved over a checkpoint that still counted as complete",
+                    std::move(lines));
+  }
+  if (judged == 0) return skip("C4", "no step was saved where files of an earlier save lay");
+  return pass("C4", fmt::format("{} saves over an earlier one took its marker away first", judged));
+}
+
+}  // namespace savegate::harness
