@@ -54,6 +54,18 @@ TEST(ApplicableTest, ARuleOnAFileThatTheLayoutDoesNotNameCannotFire) {
   EXPECT_EQ(inapplicable(scenario_with(life), subject_with_shards(), "cpu"), "");
 }
 
+// Where nothing is synced, that a power loss takes it is no news.
+TEST(ApplicableTest, APowerLossIsForThoseWhoClaimThatTheySync) {
+  LifeSpec life;
+  faults::Rule rule;
+  rule.action = faults::LoseAction{};
+  life.plan.rules = {rule};
+  Subject subject = subject_with_shards();
+  EXPECT_NE(inapplicable(scenario_with(life), subject, "cpu"), "");
+  subject.claims.durable = true;
+  EXPECT_EQ(inapplicable(scenario_with(life), subject, "cpu"), "");
+}
+
 TEST(ApplicableTest, AChangeIsMadeInTheSubjectsOwnTerms) {
   LifeSpec life;
   life.change = "data";

@@ -31,6 +31,8 @@ LifeRecord example_life() {
   life.hogged = {"rank 1: 2097152 bytes left free"};
   life.rules = {{.life = 1, .rule = "kill", .required = true, .hits = 1}};
   life.hung = "no progress for 30.0 s";
+  life.directory = "/tmp/m1";
+  life.records = {{.path = "metrics.jsonl", .bytes = 12, .digest = "00", .digest_after = "01"}};
   return life;
 }
 
@@ -39,6 +41,15 @@ TEST(LifeRecordTest, ItSurvivesPrintingAndParsing) {
   const auto life = life_from_json(text);
   ASSERT_TRUE(life) << life.error().to_string();
   EXPECT_EQ(print_life(*life), text);
+}
+
+TEST(LifeRecordTest, WhatRecordsFoundComesBack) {
+  const auto life = life_from_json(print_life(example_life()));
+  ASSERT_TRUE(life) << life.error().to_string();
+  EXPECT_EQ(life->directory, "/tmp/m1");
+  ASSERT_EQ(life->records.size(), 1U);
+  EXPECT_EQ(life->records.front().bytes, 12U);
+  EXPECT_EQ(life->records.front().digest_after, "01");
 }
 
 TEST(LifeRecordTest, AMissingFieldIsNamed) {

@@ -14,6 +14,8 @@ namespace savegate::harness {
 struct Oracle {
   std::string_view requirement;  // "C2"
   std::string_view rule;         // one line: what must hold
+  std::string_view name;         // "marker_last"
+  std::string_view evidence;     // what it goes by, in the words of docs/requirements.md
   reports::Verdict (*judge)(const Evidence& evidence);
 };
 

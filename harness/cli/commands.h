@@ -55,7 +55,8 @@ struct ComparedWords {
 int signoff_compare_command(const ComparedWords& words, const Options& options);
 int judge_command(const std::string& run_directory);
 int report_command(const std::string& run_directory);
-int list_command(const std::string& what);
+// `markdown`: the table of docs/requirements.md.
+int list_command(const std::string& what, bool markdown);
 struct MountWords {
   std::string backing;
   std::string mount_point;

@@ -4,7 +4,7 @@
 #include "harness/cli/catalog.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/controls.h"
-#include "harness/oracles.h"
+#include "harness/cli/requirement_table.h"
 
 namespace savegate::cli {
 namespace {
@@ -21,12 +21,14 @@ Result<void> list_presets() {
   return {};
 }
 
-Result<void> list(const std::string& what) {
+Result<void> list(const std::string& what, bool markdown) {
+  if (markdown && what != "requirements")
+    return fail(invalid("--markdown is for `savegate list requirements`"));
   if (what == "presets") return list_presets();
   SAVEGATE_TRY(Catalog catalog, find_catalog());
   if (what == "requirements") {
-    for (const harness::Oracle& oracle : harness::all_oracles())
-      fmt::print("{:<4} {}\n", oracle.requirement, oracle.rule);
+    SAVEGATE_TRY(const std::vector<RequirementRow> rows, requirement_table(catalog));
+    fmt::print("{}", markdown ? print_requirements_markdown(rows) : print_requirements(rows));
     return {};
   }
   if (what == "controls") {
@@ -58,8 +60,8 @@ Result<void> list(const std::string& what) {
 
 }  // namespace
 
-int list_command(const std::string& what) {
-  auto listed = list(what);
+int list_command(const std::string& what, bool markdown) {
+  auto listed = list(what, markdown);
   return listed ? kPassed : report_error(listed.error());
 }
 

@@ -184,13 +184,15 @@ int main_checked(int argc, char** argv) {
   report->callback([&] { chosen = [&] { return report_command(directory); }; });
 
   std::string what = "suites";
-  CLI::App* list =
-      app.add_subcommand("list", "show suites, scenarios, subjects, oracles or presets");
+  CLI::App* list = app.add_subcommand(
+      "list", "show suites, scenarios, subjects, requirements, negative controls or presets");
   list->add_option("what", what)
       ->check(
           CLI::IsMember({"suites", "scenarios", "subjects", "requirements", "controls", "presets"}))
       ->capture_default_str();
-  list->callback([&] { chosen = [&] { return list_command(what); }; });
+  bool markdown = false;
+  list->add_flag("--markdown", markdown, "requirements: as the table of docs/requirements.md");
+  list->callback([&] { chosen = [&] { return list_command(what, markdown); }; });
 
   MountWords mounting;
   CLI::App* mount = app.add_subcommand("mount", "mount the faulty file system for use by hand");

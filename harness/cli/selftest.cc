@@ -7,9 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "harness/cli/catch_matrix.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/controls.h"
 #include "harness/cli/session.h"
+#include "harness/oracles.h"
 #include "harness/run/interrupt.h"
 #include "harness/run/runnable.h"
 #include "harness/run/sandbox.h"
@@ -54,6 +56,7 @@ struct Score {
   std::size_t sound_passed = 0;
   std::size_t sound = 0;
   std::vector<Skip> skipped;
+  std::vector<CatchRow> matrix;
   nlohmann::json rows = nlohmann::json::array();
 };
 
@@ -128,17 +131,11 @@ class Selftest {
   }
 
   void note(const Control& control, const ScenarioResult& result) {
-    const std::vector<std::string> fired = ids_with(result, control.verdict);
-    std::vector<std::string> others;
-    bool caught = false;
-    for (const std::string& id : fired) {
-      const auto& named = control.caught_by;
-      if (std::find(named.begin(), named.end(), id) != named.end())
-        caught = true;
-      else
-        others.push_back(id);
-    }
+    const CatchRow row{control.name, control.caught_by, ids_with(result, control.verdict)};
+    const bool caught = row.caught();
+    const std::vector<std::string> others = row.others();
     score_.caught += caught ? 1 : 0;
+    score_.matrix.push_back(row);
     score_.rows.push_back({{"control", control.name},
                            {"caught", caught},
                            {"by", control.caught_by},
@@ -158,7 +155,28 @@ class Selftest {
   Score score_;
 };
 
-Result<int> report(Session& session, const Score& score) {
+std::vector<std::string> judged_ids() {
+  std::vector<std::string> ids;
+  for (const harness::Oracle& oracle : harness::all_oracles()) ids.emplace_back(oracle.requirement);
+  return ids;
+}
+
+// The matrix in the order of the controls' names, and, where all controls were run, which
+// requirements have caught none of theirs.
+std::string print_catches(std::vector<CatchRow> matrix, bool all_controls) {
+  std::sort(matrix.begin(), matrix.end(),
+            [](const CatchRow& a, const CatchRow& b) { return a.control < b.control; });
+  std::vector<std::string> ids = judged_ids();
+  std::string text = print_matrix(matrix, ids);
+  if (!all_controls) return text;
+  std::erase(ids, "expect");  // no requirement: what a scenario states of its lives
+  const std::vector<std::string> left = without_a_catch(matrix, ids);
+  return text + fmt::format("{} of {} requirements caught a control of theirs{}\n",
+                            ids.size() - left.size(), ids.size(),
+                            left.empty() ? "" : fmt::format("; not {}", fmt::join(left, " ")));
+}
+
+Result<int> report(Session& session, const Score& score, bool all_controls) {
   nlohmann::json skips = nlohmann::json::array();
   for (const Skip& skip : score.skipped)
     skips.push_back({{"control", skip.control}, {"reason", skip.reason}});
@@ -171,6 +189,7 @@ Result<int> report(Session& session, const Score& score) {
                                  {"rows", score.rows}};
   SAVEGATE_CHECK(session.directory().write("selftest.json", record.dump(1)));
   SAVEGATE_CHECK(session.directory().publish());
+  fmt::print("{}", print_catches(score.matrix, all_controls));
   fmt::print(
       "{} of {} negative controls caught{}, the sound save path passed {} of {} scenarios\n{}\n",
       score.caught, score.controls,
@@ -227,7 +246,7 @@ Result<int> selftest(const std::string& path, const std::vector<std::string>& na
       SAVEGATE_TRY(auto session, Session::begin(catalog, options, "selftest", "savegate selftest"));
       Selftest test(*session, std::move(subjects), std::move(controls), std::move(scenarios));
       SAVEGATE_TRY(const Score score, test.run(options.device));
-      return report(*session, score);
+      return report(*session, score, path.empty() && names.empty());
     };
     Result<int> code = inside();
     return code ? *code : report_error(code.error());

@@ -4,27 +4,9 @@
 
 #include <algorithm>
 
-#include "harness/oracles/bitwise.h"
-#include "harness/oracles/carried_over.h"
-#include "harness/oracles/commit.h"
-#include "harness/oracles/complete_set.h"
-#include "harness/oracles/directories.h"
-#include "harness/oracles/durability.h"
-#include "harness/oracles/errors.h"
-#include "harness/oracles/export.h"
 #include "harness/oracles/gpu_memory.h"
-#include "harness/oracles/honesty.h"
-#include "harness/oracles/host_memory.h"
-#include "harness/oracles/load_transient.h"
 #include "harness/oracles/measurements.h"
-#include "harness/oracles/memory_limit.h"
 #include "harness/oracles/outcome.h"
-#include "harness/oracles/publish_order.h"
-#include "harness/oracles/restore.h"
-#include "harness/oracles/resume.h"
-#include "harness/oracles/shard_claims.h"
-#include "harness/oracles/snapshot.h"
-#include "harness/oracles/staging.h"
 #include "harness/oracles/view.h"
 
 namespace savegate::harness {
@@ -111,80 +93,6 @@ void void_where_the_harness_failed(const Evidence& evidence,
 }
 
 }  // namespace
-
-const std::vector<Oracle>& all_oracles() {
-  static const std::vector<Oracle> kOracles = {
-      {"H1", "Every configured fault fired, and every comparison that was to be made was made.",
-       &executed_faults},
-      {"H4", "The verdicts are bound to what was run.", &bound_to_what_was_run},
-      {"H5", "The evidence is as it was collected.", &evidence_unaltered},
-      {"H6", "What was not measured is said to be not obtained.", &measured_not_guessed},
-      {"H7", "A digest is tied to name, dtype, shapes, offset, length, rank and step.",
-       &identified_items},
-      {"F1", "A fresh process reads from the published checkpoint what every rank held.",
-       &bitwise_read_back},
-      {"F2", "Each rank restores what it saved, item by item.", &per_rank_digests},
-      {"F3", "All shards are there and whole, and a damaged file is found before it is used.",
-       &complete_set},
-      {"F4", "Short writes and reads are continued, EINTR is retried.", &short_io_continued},
-      {"F5", "No two ranks hold different bytes under the same key and range.", &disjoint_slices},
-      {"F6", "Temporary name, all bytes, fsync, rename, fsync of the directory, in this order.",
-       &publish_order},
-      {"F7", "A failed save names its first error: errno, rank, path, offset and bytes.",
-       &first_error_kept},
-      {"F8", "An error at fsync, close or rename fails the save.", &late_errors_honoured},
-      {"F9", "What was announced as saved is there after a power loss at any later moment.",
-       &survives_power_loss},
-      {"F10", "What older code wrote is loaded; what is not known is refused with a reason.",
-       &older_formats_load},
-      {"C1",
-       "When one rank fails, every rank leaves with an error in time and none reports success.",
-       &fail_together},
-      {"C2", "The marker is published last, the pointer after it.", &marker_last},
-      {"C3", "A failed save does not advance the tracker.", &tracker_stays},
-      {"C4", "The marker and the files of an old save go before a new one is written over them.",
-       &uncommitted_first},
-      {"C5", "A load is refused by all ranks together.", &refuse_together},
-      {"C6", "The order of collectives is the same on all ranks.", &same_collectives},
-      {"C7", "A load with a damaged file is an error, never a fresh start.", &no_fresh_start},
-      {"C8", "The restored step is the expected one, by the program's own account.",
-       &expected_step},
-      {"C9", "Rotation deletes nothing that is in use, newest, or to be kept.", &rotation_spares},
-      {"C10", "After a kill, fresh processes restore one complete checkpoint.", &survives_kills},
-      {"C12", "Exit status 0 means that the life reached what it was asked for.", &real_success},
-      {"R1", "Every rank of a resumed life is a new process.", &new_processes},
-      {"R2", "All state for an exact resume is saved and restored; no sample is lost or repeated.",
-       &whole_state},
-      {"R3", "A changed run contract is refused by name.", &run_contract},
-      {"R4", "The first export after a restore is that of the saving step.",
-       &first_export_after_restore},
-      {"R5", "An update after the resume changes parameters as the uninterrupted run would.",
-       &real_update},
-      {"R6", "Checkpoints that lie at another path are restored, or refused with a reason.",
-       &moved_directory_works},
-      {"R7", "Records beside the checkpoints survive a resume.", &records_survive},
-      {"M1", "Host memory is recorded at the end of every phase, on every rank.",
-       &host_memory_recorded},
-      {"M2",
-       "The job stays below its memory limit × the guard's threshold; a death is named rightly.",
-       &within_memory_limit},
-      {"M3", "Nothing that a process holds grows from save to save.", &nothing_grows},
-      {"M4", "The staging memory of a save is given back after it.", &staging_given_back},
-      {"M5", "A load takes no more host memory than its budget.", &load_stays_in_budget},
-      {"G1", "GPU memory is recorded before and after every save, load and export.",
-       &gpu_memory_recorded},
-      {"G2", "After a load the allocator holds no more than it uses, nor does the first step.",
-       &load_gives_cache_back},
-      {"G3", "After a save another process can allocate what it could before.",
-       &others_can_allocate},
-      {"G4", "What ends as out of memory was refused for good, not granted at the second try.",
-       &retry_is_no_end},
-      {"G5", "An asynchronous save holds the state as of the call, whatever runs meanwhile.",
-       &consistent_snapshot},
-      {"expect", "Each life ends as the scenario states.", &expected_outcome},
-  };
-  return kOracles;
-}
 
 reports::ScenarioResult judge(const Evidence& evidence) {
   const Scenario& scenario = evidence.scenario;

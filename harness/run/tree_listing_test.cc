@@ -27,6 +27,16 @@ TEST(TreeListingTest, DigestOfALargeFileIsThatOfItsBytes) {
   EXPECT_EQ(digest_file(directory.path() + "/f").value_or(""), digest_bytes(content));
 }
 
+TEST(TreeListingTest, TheStartOfAFileHasTheDigestOfItsBytes) {
+  const TestDirectory directory;
+  const std::string path = directory.path() + "/f";
+  const std::string content(3 * 1024 * 1024 + 17, 'x');
+  ASSERT_TRUE(write_file(path, content + "more"));
+  EXPECT_EQ(digest_start(path, content.size()).value_or(""), digest_bytes(content));
+  EXPECT_EQ(digest_start(path, content.size() + 5).value_or("none"), "");
+  EXPECT_EQ(digest_start(path + "-gone", 0).value_or("none"), "");
+}
+
 TEST(TreeListingTest, ListsFilesFoldersAndLinksInOrder) {
   const TestDirectory directory;
   ASSERT_TRUE(make_directories(directory.path() + "/step_1"));

@@ -39,6 +39,16 @@ class RetryIsOutOfMemory : public Saver {
   }
 };
 
+class SilentDeviceMemory : public Reporter {
+ public:
+  using Reporter::Reporter;
+  worker::Memory memory(gpu::Backend& backend) override {
+    worker::Memory facts = Reporter::memory(backend);
+    facts["gpu_allocated"].reset();
+    return facts;
+  }
+};
+
 }  // namespace
 
 std::vector<Break> device_breaks() {
@@ -49,6 +59,8 @@ std::vector<Break> device_breaks() {
        replace_saver<KeepOptimizerOnDevice>},
       {"retry-is-out-of-memory", "an allocation that succeeds at the second try fails the save",
        replace_saver<RetryIsOutOfMemory>},
+      {"silent-device-memory", "what is allocated on the device is not recorded",
+       replace_reporter<SilentDeviceMemory>},
   };
 }
 

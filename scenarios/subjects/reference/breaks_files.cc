@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "scenarios/subjects/reference/breaks_parts.h"
 
 namespace savegate::reference {
@@ -58,6 +60,27 @@ class IgnoreShortWrite : public Unverified {
   }
 };
 
+class IgnoreWriteError : public Unverified {
+ public:
+  using Unverified::Unverified;
+  Result<void> write(int fd, const std::string& path, const std::byte* data, std::size_t bytes,
+                     std::uint64_t offset) override {
+    static_cast<void>(Files::write(fd, path, data, bytes, offset));
+    return {};
+  }
+};
+
+class AbortOnWriteError : public Files {
+ public:
+  using Files::Files;
+  Result<void> write(int fd, const std::string& path, const std::byte* data, std::size_t bytes,
+                     std::uint64_t offset) override {
+    auto written = Files::write(fd, path, data, bytes, offset);
+    if (!written) std::abort();
+    return written;
+  }
+};
+
 class IgnoreFsyncError : public Unverified {
  public:
   using Unverified::Unverified;
@@ -95,6 +118,10 @@ std::vector<Break> file_breaks() {
        replace_files<SkipDirectoryFsync>},
       {"ignore-short-write", "the rest of a short write is dropped",
        replace_files<IgnoreShortWrite>},
+      {"ignore-write-error", "a writer's error is lost on its way to the save",
+       replace_files<IgnoreWriteError>},
+      {"abort-on-write-error", "a write that fails aborts the process",
+       replace_files<AbortOnWriteError>},
       {"ignore-fsync-error", "the result of fsync is not looked at",
        replace_files<IgnoreFsyncError>},
       {"ignore-close-error", "the result of close is not looked at",

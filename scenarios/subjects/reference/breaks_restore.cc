@@ -49,6 +49,18 @@ class MissingTrackerIsStepZero : public Restorer {
   Result<std::string> resolve() override { return Restorer::resolve().value_or(kNoCheckpoint); }
 };
 
+class NewestByName : public Restorer {
+ public:
+  using Restorer::Restorer;
+  Result<std::string> resolve() override {
+    SAVEGATE_TRY(const auto names, job_.files.list(job_.root));
+    std::string newest = kNoCheckpoint;
+    for (const std::string& name : names)
+      if (step_of(name) >= 0) newest = name;  // sorted
+    return newest;
+  }
+};
+
 class RestoreWrongRank : public Restorer {
  public:
   using Restorer::Restorer;
@@ -183,6 +195,8 @@ std::vector<Break> restore_breaks() {
        replace_restorer<FreshOnMissing>},
       {"missing-tracker-is-step-zero", "without a pointer training begins at step 0",
        replace_restorer<MissingTrackerIsStepZero>},
+      {"newest-by-name", "the directory with the highest step is taken, complete or not",
+       replace_restorer<NewestByName>},
       {"drop-rng", "random number streams are neither saved nor restored nor reported",
        drop_random},
       {"repeat-samples", "the data position begins at 0 after a resume",
