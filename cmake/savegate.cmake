@@ -19,6 +19,7 @@ set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 set(CMAKE_BUILD_RPATH "$ORIGIN/../lib")
 add_link_options(-Wl,--disable-new-dtags)
 set(SAVEGATE_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize=")
+option(SAVEGATE_UNITY_TESTS "Compile a dozen tests at once" OFF)
 
 find_program(SAVEGATE_CCACHE ccache)
 if(SAVEGATE_CCACHE)
@@ -48,9 +49,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   # A false alarm on "literal" + std::string (GCC bug 105651).
   target_compile_options(savegate_flags INTERFACE -Wno-restrict)
 endif()
+# Of sources that are compiled together, these tell what is not so where each is by itself.
+set(savegate_unity_options -Wno-shadow $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
 if(CMAKE_UNITY_BUILD)
-  # Of sources that are compiled together, these tell what is not so where each is by itself.
-  target_compile_options(savegate_flags INTERFACE -Wno-shadow $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+  target_compile_options(savegate_flags INTERFACE ${savegate_unity_options})
 endif()
 target_compile_definitions(savegate_flags INTERFACE _GNU_SOURCE _FILE_OFFSET_BITS=64)
 if(SAVEGATE_SANITIZE)
@@ -100,6 +102,11 @@ function(savegate_test_program program label sources)
   target_link_libraries(${program} PRIVATE ${ARGN} GTest::gmock GTest::gtest_main)
   # What is tested is the library, optimised as it is released; the tests themselves build faster.
   target_compile_options(${program} PRIVATE -O0)
+  if(SAVEGATE_UNITY_TESTS)
+    # Headers take most of the time.
+    set_target_properties(${program} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+    target_compile_options(${program} PRIVATE ${savegate_unity_options})
+  endif()
   target_compile_definitions(${program} PRIVATE
     SAVEGATE_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}" SAVEGATE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   if(label STREQUAL "unit")

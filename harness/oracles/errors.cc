@@ -62,14 +62,16 @@ bool names_path(const View& view, const std::string& reported, const TraceRecord
          reported.starts_with(record.path + "/");
 }
 
-// What the report does not say of the failure, "" if it says all.
-std::string missing(const View& view, const EventError& error, const TraceRecord& record) {
+// What a rank's report does not say of the failure, "" if it says all. A report without a rank is of
+// the rank that gives it.
+std::string missing(const View& view, int reporter, const EventError& error,
+                    const TraceRecord& record) {
   if (error.errno_name != savegate::errno_name(record.error)) {
     return fmt::format("errno {} instead of {}",
                        error.errno_name.empty() ? "not given" : error.errno_name,
                        savegate::errno_name(record.error));
   }
-  if (error.rank != record.caller.rank) {
+  if (error.rank.value_or(reporter) != record.caller.rank) {
     return error.rank ? fmt::format("rank {} instead of {}", *error.rank, record.caller.rank)
                       : std::string("the rank");
   }
@@ -95,7 +97,7 @@ Lines unnamed(const View& view, const SaveGroup& group,
       }
       std::string lack;
       for (const TraceRecord* failure : failures) {
-        lack = missing(view, *event->error, *failure);
+        lack = missing(view, call.rank, *event->error, *failure);
         if (lack.empty()) return {};
       }
       lines.push_back(fmt::format("{}: lacks {}", quote(*group.life, call.rank, *event), lack));

@@ -176,6 +176,25 @@ TEST(FirstErrorTest, AnotherErrnoFails) {
 TEST(FirstErrorTest, AnotherRankFails) {
   expect_error_fails([](EventError& error) { error.rank = 0; });
 }
+TEST(FirstErrorTest, AReportWithoutARankIsOfTheRankThatGivesIt) {
+  EventError error = whole_error();
+  error.rank.reset();
+  EXPECT_EQ(first_error_kept(failed_with(error)).outcome, Outcome::kPass);
+}
+
+TEST(FirstErrorTest, AnotherRanksReportWithoutTheRankFails) {
+  EventError error = whole_error();
+  error.rank.reset();
+  JobBuilder job;
+  job.life("save 1");
+  job.begin_save(1);
+  job.failing(1, Op::kWrite, kTemporary, ENOSPC);
+  job.fail_save_of(0, 1, error);
+  job.fail_save_of(1, 1, EventError{});
+  job.collect();
+  EXPECT_EQ(first_error_kept(job.evidence).outcome, Outcome::kFail);
+}
+
 TEST(FirstErrorTest, AnotherPathFails) {
   expect_error_fails([](EventError& error) { error.path = "step_1/marker"; });
 }
