@@ -129,7 +129,8 @@ std::uint64_t MemorySampler::next_ns() const {
 
 void MemorySampler::measure(int rank, Target& target, std::uint64_t now_ns) {
   const std::uint64_t began = processor_ns();
-  const Pages pages = target.pending.empty() ? Pages::kCounted : Pages::kWalked;
+  const bool walk = !target.pending.empty() && now_ns >= target.walk_ns;
+  const Pages pages = walk ? Pages::kWalked : Pages::kCounted;
   MemoryFacts facts = measure_process(target.pid, pages);
   if (!facts.empty()) {
     facts["shm_used"] = shared_memory_used();
@@ -143,7 +144,9 @@ void MemorySampler::measure(int rank, Target& target, std::uint64_t now_ns) {
   }
   target.pending.clear();
   const std::uint64_t done_ns = monotonic_ns();
-  target.due_ns = done_ns + std::max(kLeastRest, kRestFactor * (processor_ns() - began));
+  const std::uint64_t rest = std::max(kLeastRest, kRestFactor * (processor_ns() - began));
+  if (walk) target.walk_ns = done_ns + rest;
+  target.due_ns = done_ns + (walk ? kLeastRest : rest);
   target.running_ns = done_ns + kRunningEvery;
 }
 

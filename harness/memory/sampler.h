@@ -67,7 +67,8 @@ class MemorySampler {
     std::optional<CgroupPlace> cgroup;
     std::optional<std::uint64_t> oom_kills;  // in the cgroup, before the rank was
     std::vector<Pending> pending;
-    std::uint64_t due_ns = 0;  // not before
+    std::uint64_t due_ns = 0;   // not measured before
+    std::uint64_t walk_ns = 0;  // its pages not walked before
     std::uint64_t running_ns = 0;
   };
 

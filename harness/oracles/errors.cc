@@ -62,8 +62,8 @@ bool names_path(const View& view, const std::string& reported, const TraceRecord
          reported.starts_with(record.path + "/");
 }
 
-// What a rank's report does not say of the failure, "" if it says all. A report without a rank is of
-// the rank that gives it.
+// What a rank's report does not say of the failure, "" if it says all. A report without a rank is
+// of the rank that gives it.
 std::string missing(const View& view, int reporter, const EventError& error,
                     const TraceRecord& record) {
   if (error.errno_name != savegate::errno_name(record.error)) {

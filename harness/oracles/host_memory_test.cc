@@ -71,6 +71,17 @@ TEST(NothingGrowsTest, AMebibyteASaveIsFoundAmongTheNoiseOfAnAllocator) {
   EXPECT_EQ(nothing_grows(job_that_holds(20, "pss_anon", noisy)).outcome, Outcome::kFail);
 }
 
+TEST(NothingGrowsTest, WherePagesWereWalkedTooRarelyTheCountedOnesAreJudged) {
+  Evidence evidence =
+      job_that_holds(20, "rss_anon", [](std::uint64_t step) { return (50 + step) * kMiB; });
+  for (MemoryRecord& record : *evidence.lives[0].memory) {
+    if (*record.step % 5 != 0) record.facts.erase("pss_anon");
+  }
+  const auto verdict = nothing_grows(evidence);
+  EXPECT_EQ(verdict.outcome, Outcome::kFail);
+  EXPECT_THAT(verdict.evidence.at(0), HasSubstr("rank 0: rss_anon grows by"));
+}
+
 TEST(NothingGrowsTest, AnAllocatorsNoiseAloneIsNone) {
   const auto noisy = [](std::uint64_t step) { return 50 * kMiB + (step % 3) * 200'000; };
   EXPECT_EQ(nothing_grows(job_that_holds(100, "pss_anon", noisy)).outcome, Outcome::kPass);
