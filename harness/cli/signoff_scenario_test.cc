@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-std::string read(const std::string& path) {
+std::string content_of(const std::string& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
@@ -25,7 +25,7 @@ class SignoffTest : public testing::Test {
  protected:
   void SetUp() override {
     if (const std::string why = SavegateProgram::why_not(); !why.empty()) GTEST_SKIP() << why;
-    std::string toml = read(SAVEGATE_SOURCE_DIR "/scenarios/subjects/reference/subject.toml");
+    std::string toml = content_of(SAVEGATE_SOURCE_DIR "/scenarios/subjects/reference/subject.toml");
     const std::string there = "{bin}/savegate-reference";
     fs::copy_file(savegate_.bin() + "/savegate-reference", program());
     for (std::size_t at; (at = toml.find(there)) != std::string::npos;)
@@ -49,14 +49,15 @@ class SignoffTest : public testing::Test {
 TEST_F(SignoffTest, ASoundSavePathIsSignedAndTheSheetFitsItsSchema) {
   ASSERT_EQ(signed_.status, 0) << signed_.output;
   EXPECT_THAT(signed_.output, HasSubstr("unmeasured: a GPU"));
-  const auto json = nlohmann::json::parse(read(sheet()));
-  const auto schema = nlohmann::json::parse(read(SAVEGATE_SOURCE_DIR "/docs/signoff-schema.json"));
+  const auto json = nlohmann::json::parse(content_of(sheet()));
+  const auto schema =
+      nlohmann::json::parse(content_of(SAVEGATE_SOURCE_DIR "/docs/signoff-schema.json"));
   EXPECT_EQ(reports::Schema(schema).misfit(json), "");
   EXPECT_EQ(json["requirements"][0]["id"], "C11");
   EXPECT_EQ(json["requirements"][0]["outcome"], "PASS");
   // Three, the one after the first kill, and the last: two ranks each.
   EXPECT_EQ(json["saves"].size(), 10U);
-  EXPECT_THAT(read(savegate_.store() + "/latest/signoff.html"), HasSubstr("PASS: "));
+  EXPECT_THAT(content_of(savegate_.store() + "/latest/signoff.html"), HasSubstr("PASS: "));
 }
 
 // Of every file one bit, which no size shows; one file more is gone, and one is new.
@@ -64,10 +65,10 @@ TEST_F(SignoffTest, EvidenceThatIsAlteredMissingOrAddedIsNamed) {
   EXPECT_EQ(check().status, 0) << check().output;
   const std::string run = savegate_.store() + "/latest/";
   const std::string gone = "acceptance/life-1/trace.bin";
-  const auto json = nlohmann::json::parse(read(sheet()));
+  const auto json = nlohmann::json::parse(content_of(sheet()));
   std::string expected;
   for (const auto& [path, file] : json["evidence"].items()) {
-    std::string bytes = read(run + path);
+    std::string bytes = content_of(run + path);
     if (bytes.empty()) continue;
     bytes[bytes.size() / 2] ^= 1;
     std::ofstream(run + path) << bytes;
@@ -82,7 +83,7 @@ TEST_F(SignoffTest, EvidenceThatIsAlteredMissingOrAddedIsNamed) {
 }
 
 TEST_F(SignoffTest, ASheetThatWasEditedIsNamed) {
-  std::string text = read(sheet());
+  std::string text = content_of(sheet());
   text.replace(text.find("\"world\": 2"), 10, "\"world\": 8");
   std::ofstream(sheet()) << text;
   const Ran ran = check();
@@ -102,7 +103,7 @@ TEST_F(SignoffTest, AnotherWorldMountLayoutOrCodeIsNamed) {
   EXPECT_THAT(mount.output, HasSubstr("backing.directory: /dev/shm, was in the store\n"));
   EXPECT_THAT(mount.output, HasSubstr("backing.options: "));
 
-  const std::string toml = read(subject());
+  const std::string toml = content_of(subject());
   std::ofstream(savegate_.folder() + "/module.py") << "x = 1\n";
   const Ran code = compare();
   EXPECT_EQ(code.status, 1);
