@@ -22,7 +22,7 @@ class AsyncTest : public testing::Test {
 TEST_F(AsyncTest, TheAsynchronousSavePathPassesTheSuitesOfItsKind) {
   const Ran ran = savegate_.run("run async experts --subject reference-async");
   EXPECT_EQ(ran.status, 0) << ran.output;
-  EXPECT_THAT(ran.output, HasSubstr("8 passed, 0 failed, 0 invalid"));
+  EXPECT_THAT(ran.output, HasSubstr("12 passed, 0 failed, 0 invalid"));
 }
 
 TEST_F(AsyncTest, ASynchronousSavePathIsNotAskedForASnapshot) {

@@ -65,7 +65,10 @@ TEST(PerRankDigestsTest, ARankThatRestoresItsNeighbourFails) {
   for (Event& event : job.at(1).events[0].events) {
     if (event.kind == EventKind::kResumed) event.items = JobBuilder::items(1, 2);
   }
-  EXPECT_EQ(per_rank_digests(job.evidence).outcome, Outcome::kFail);
+  const auto verdict = per_rank_digests(job.evidence);
+  EXPECT_EQ(verdict.outcome, Outcome::kFail);
+  EXPECT_THAT(verdict.evidence.front(), HasSubstr("restored rank 0"));
+  EXPECT_THAT(verdict.evidence.front(), HasSubstr("; rank 1 saved it as"));
 }
 
 TEST(PerRankDigestsTest, AFreshMomentFails) {

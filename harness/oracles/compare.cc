@@ -18,6 +18,22 @@ bool same_content(const Item& a, const Item& b) {
          a.local_shape == b.local_shape && a.global_shape == b.global_shape;
 }
 
+// Which rank's item it is by its bytes, if just one other rank saved them: of a swap both are
+// named.
+std::string whose(const SaveGroup& group, int rank, const Item& item) {
+  const SaveCall* holder = nullptr;
+  const Item* held = nullptr;
+  for (const SaveCall& call : group.calls) {
+    for (const Item& saved : call.begin->items) {
+      if (saved.digest != item.digest || saved.bytes != item.bytes || item.bytes == 0) continue;
+      if (held != nullptr || call.rank == rank) return "";  // nothing that tells ranks apart
+      holder = &call;
+      held = &saved;
+    }
+  }
+  return held == nullptr ? "" : fmt::format("; rank {} saved it as `{}`", holder->rank, held->name);
+}
+
 }  // namespace
 
 const Item* find_item(const std::vector<Item>& items, const Item& like) {
@@ -39,9 +55,9 @@ Comparison compare_with(const SaveGroup& group, const std::vector<std::pair<int,
     }
     ++comparison.compared;
     if (!same_content(*saved, item)) {
-      add(comparison,
-          fmt::format("rank {} {}, but saved in life {} at step {} as {}", rank, quote(item),
-                      group.life->record.number, group.step, quote(*saved)));
+      add(comparison, fmt::format("rank {} {}, but saved in life {} at step {} as {}{}", rank,
+                                  quote(item), group.life->record.number, group.step, quote(*saved),
+                                  whose(group, rank, item)));
     }
   }
   return comparison;

@@ -1,8 +1,10 @@
 // Breaks of the restore and of the training after it.
 
 #include <cstdio>
+#include <map>
 
 #include "scenarios/subjects/reference/breaks_parts.h"
+#include "scenarios/subjects/reference/shard_reader.h"
 
 namespace savegate::reference {
 namespace {
@@ -65,6 +67,36 @@ class RestoreWrongRank : public Restorer {
  public:
   using Restorer::Restorer;
   int state_file_rank() const override { return (job_.rank + 1) % job_.world; }
+};
+
+// As a loader does that looks for experts by their place among the ranks of another grouping.
+class RestoreNeighboursExperts : public Restorer {
+ public:
+  using Restorer::Restorer;
+  Result<void> load(State& state) override {
+    SAVEGATE_CHECK(Restorer::load(state));
+    const Placement own = job_.placement();
+    const int neighbour = (own.expert_rank() + 1) % own.expert_parallel;
+    const std::string theirs = expert_suffix(neighbour);
+    std::map<std::string, gpu::Tensor> targets;
+    for (const NamedTensor& named : state.tensors) {
+      const std::string mine = expert_suffix(own.expert_rank());
+      if (!named.name.ends_with(mine)) continue;
+      targets[named.name.substr(0, named.name.size() - mine.size()) + theirs] = named.tensor;
+    }
+    const int rank = own.rank - own.expert_rank() + neighbour;
+    SAVEGATE_TRY(
+        ShardReader reader,
+        ShardReader::open(job_.files, job_.path(resolved() + "/" + shard_name(rank, job_.world))));
+    auto read = reader.read([&](const TensorEntry& entry, std::uint64_t at, const std::byte* data,
+                                std::size_t bytes) -> Result<void> {
+      const auto target = targets.find(entry.name);
+      if (target == targets.end()) return {};
+      return job_.backend.copy_from_host(target->second, at, data, bytes);
+    });
+    if (!read) return fail(read.error());
+    return {};
+  }
 };
 
 class IgnoreContract : public Restorer {
@@ -207,6 +239,8 @@ std::vector<Break> restore_breaks() {
       {"zero-gradient", "updates change nothing", replace_training<ZeroGradient>},
       {"restore-wrong-rank", "each rank restores its neighbour's own items",
        replace_restorer<RestoreWrongRank>},
+      {"restore-neighbours-experts", "each rank restores the experts of the next expert rank",
+       replace_restorer<RestoreNeighboursExperts>},
       {"colliding-expert-keys", "the experts' keys do not carry the expert rank", collide_experts},
       {"stale-scales", "the export's scales are those from before the load",
        replace_exporter<StaleScales>},
