@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace savegate::harness {
 namespace {
 
@@ -50,6 +52,10 @@ std::string inapplicable(const LifeSpec& life, const Subject& subject) {
 
 std::string inapplicable(const Scenario& scenario, const Subject& subject,
                          const std::string& device) {
+  const auto& devices = scenario.devices;
+  if (!devices.empty() && std::find(devices.begin(), devices.end(), device) == devices.end()) {
+    return fmt::format("it is written for --device {}", fmt::join(devices, " or "));
+  }
   if (scenario.has_neighbour() && device == "cpu") {
     return "it needs a device with memory of its own: --device cuda, or simulated";
   }

@@ -35,6 +35,14 @@ TEST(ApplicableTest, ANeighbourNeedsADeviceWithMemoryOfItsOwn) {
   EXPECT_EQ(inapplicable(scenario_with(life), subject_with_shards(), "cuda"), "");
 }
 
+TEST(ApplicableTest, AScenarioMayBeWrittenForSomeDevices) {
+  Scenario scenario = scenario_with({});
+  scenario.devices = {"cpu", "simulated"};
+  EXPECT_EQ(inapplicable(scenario, subject_with_shards(), "cpu"), "");
+  EXPECT_EQ(inapplicable(scenario, subject_with_shards(), "cuda"),
+            "it is written for --device cpu or simulated");
+}
+
 TEST(ApplicableTest, MemoryIsNotLimitedThroughALauncher) {
   LifeSpec life;
   life.memory.bytes = 1;

@@ -130,6 +130,7 @@ struct Scenario {
   std::string summary;
   std::vector<std::string> requirements;
   int world = 2;
+  std::vector<std::string> devices;  // with others it is not run; empty: with all
   std::uint64_t seed = 1;
   std::map<std::string, std::string> variables;  // over the subject's
   std::vector<LifeSpec> lives;

@@ -134,11 +134,17 @@ Result<LifeSpec> life_from(const json& object) {
 std::string print_scenario(const Scenario& scenario) {
   json lives = json::array();
   for (const LifeSpec& life : scenario.lives) lives.push_back(to_json(life));
-  return json{{"suite", scenario.suite},         {"name", scenario.name},
-              {"summary", scenario.summary},     {"requirements", scenario.requirements},
-              {"world", scenario.world},         {"seed", scenario.seed},
-              {"variables", scenario.variables}, {"lives", lives},
-              {"source", scenario.source},       {"point", scenario.point}}
+  return json{{"suite", scenario.suite},
+              {"name", scenario.name},
+              {"summary", scenario.summary},
+              {"requirements", scenario.requirements},
+              {"world", scenario.world},
+              {"devices", scenario.devices},
+              {"seed", scenario.seed},
+              {"variables", scenario.variables},
+              {"lives", lives},
+              {"source", scenario.source},
+              {"point", scenario.point}}
       .dump(1);
 }
 
@@ -152,6 +158,7 @@ Result<Scenario> scenario_from_json(std::string_view text) {
     scenario.summary = object.at("summary");
     scenario.requirements = object.at("requirements").get<std::vector<std::string>>();
     scenario.world = object.at("world");
+    scenario.devices = object.value("devices", std::vector<std::string>{});  // older ones lack it
     scenario.seed = object.at("seed");
     scenario.variables = object.at("variables").get<std::map<std::string, std::string>>();
     for (const json& life : object.at("lives")) {

@@ -45,6 +45,7 @@ name = "one"
 summary = "Everything at once."
 requirements = ["C1", "F7"]
 world = 5
+devices = ["cpu", "simulated"]
 seed = 77
 variables = { state = "3MiB", "odd name" = "a = b" }
 [[scenario.life]]

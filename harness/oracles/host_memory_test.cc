@@ -82,6 +82,13 @@ TEST(NothingGrowsTest, WherePagesWereWalkedTooRarelyTheCountedOnesAreJudged) {
   EXPECT_THAT(verdict.evidence.at(0), HasSubstr("rank 0: rss_anon grows by"));
 }
 
+TEST(NothingGrowsTest, OfCountedPagesLessThanThreeArenasASaveIsNone) {
+  Evidence evidence =
+      job_that_holds(20, "rss_anon", [](std::uint64_t step) { return 50 * kMiB + step * 350'000; });
+  for (MemoryRecord& record : *evidence.lives[0].memory) record.facts.erase("pss_anon");
+  EXPECT_EQ(nothing_grows(evidence).outcome, Outcome::kPass);
+}
+
 TEST(NothingGrowsTest, AnAllocatorsNoiseAloneIsNone) {
   const auto noisy = [](std::uint64_t step) { return 50 * kMiB + (step % 3) * 200'000; };
   EXPECT_EQ(nothing_grows(job_that_holds(100, "pss_anon", noisy)).outcome, Outcome::kPass);

@@ -33,7 +33,8 @@ struct Sweep {
   reports::Coverage coverage;
 };
 
-// The lives up to the one that gets the fault, without rules, each expected to be complete.
+// The lives up to the one that gets the fault, which is without rules here and expected to be
+// complete. Those before it are as they are, since they make what it finds.
 Scenario clean_scenario(const Scenario& scenario);
 std::string sweep_trace(const std::string& clean_folder, const Scenario& scenario);
 

@@ -201,6 +201,19 @@ TEST_F(SweepTest, TheCleanScenarioHasNoFaultsAndEndsWithTheGeneratorsLife) {
   EXPECT_EQ(clean.lives.at(0).expect.outcome, Outcome::kComplete);
 }
 
+// A kill in an earlier life leaves the tree in which the points of the swept one lie.
+TEST_F(SweepTest, TheCleanScenarioKeepsTheFaultsOfEarlierLives) {
+  scenario_.lives.resize(2);
+  scenario_.lives[0].plan.rules.emplace_back();
+  scenario_.lives[0].expect.outcome = Outcome::kKilled;
+  scenario_.lives[1].plan.rules.emplace_back();
+  scenario_.generator->life = 2;
+  const Scenario clean = clean_scenario(scenario_);
+  EXPECT_EQ(clean.lives.at(0).plan.rules.size(), 1U);
+  EXPECT_EQ(clean.lives.at(0).expect.outcome, Outcome::kKilled);
+  EXPECT_TRUE(clean.lives.at(1).plan.rules.empty());
+}
+
 // A library that writes to a name made up anew each time (`.tmpWuRvtg`) meets its points all the
 // same.
 TEST_F(SweepTest, ANameThatNoOtherSaveKnowsIsAnyName) {
