@@ -66,6 +66,28 @@ rules = [
 ]
 )";
 
+constexpr const char* kFailing = R"(
+from torch.distributed.elastic.multiprocessing.errors import record
+
+
+@record
+def main():
+    raise RuntimeError("no room on this node")
+
+
+main()
+)";
+
+constexpr const char* kFailingSuite = R"(
+name = "fails"
+summary = "For a test."
+[[scenario]]
+name = "at-once"
+summary = "The program fails as it starts."
+[[scenario.life]]
+until = "save 1"
+)";
+
 class LauncherTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -79,6 +101,11 @@ class LauncherTest : public testing::Test {
     std::string path = savegate_.folder() + "/" + name;
     std::ofstream(path) << text;
     return path;
+  }
+  bool has_torchrun() const {
+    const std::string own = savegate_.bin() + "/../python/bin/python";
+    const std::string python = fs::exists(own) ? own : "python3";
+    return savegate_.shell(python + " -c 'import torch.distributed.run'").status == 0;
   }
   std::string life(const std::string& scenario) {
     std::ifstream file(savegate_.store() + "/latest/" + scenario + "/life-1/life.json");
@@ -111,15 +138,22 @@ TEST_F(LauncherTest, TheSameBelowMpirun) {
 }
 
 TEST_F(LauncherTest, TheSameBelowTorchrunAsItIsTyped) {
+  if (!has_torchrun()) GTEST_SKIP() << "torch is not importable: run ./dev python";
   const std::string suite = write("writers.toml", kWritersSuite);
   const std::string script = write("writers.py", kWriters);
-  const std::string python = fs::exists(savegate_.bin() + "/../python/bin/python")
-                                 ? savegate_.bin() + "/../python/bin/python"
-                                 : "python3";
-  if (savegate_.shell(python + " -c 'import torch.distributed.run'").status != 0)
-    GTEST_SKIP() << "torch is not importable: run ./dev python";
   const Ran ran = savegate_.run("run " + suite + " -- torchrun --nproc-per-node 2 " + script);
   EXPECT_EQ(ran.status, 0) << ran.output;
+}
+
+TEST_F(LauncherTest, TheErrorFileOfTorchrunIsKeptWithTheLogs) {
+  if (!has_torchrun()) GTEST_SKIP() << "torch is not importable: run ./dev python";
+  const std::string suite = write("fails.toml", kFailingSuite);
+  const std::string script = write("fails.py", kFailing);
+  const Ran ran = savegate_.run("run " + suite + " -- torchrun --nproc-per-node 2 " + script);
+  const std::string logs = savegate_.store() + "/latest/at-once/life-1/logs";
+  EXPECT_EQ(
+      savegate_.shell("grep -q 'no room on this node' " + logs + "/torchrun-error.json").status, 0)
+      << ran.output;
 }
 
 TEST_F(LauncherTest, WhereTheOptionsOfALauncherEndIsNotGuessed) {
