@@ -64,6 +64,7 @@ TEST_F(HistoryFileTest, TheLatestOfEachIsTheLastThatWasNotSkipped) {
 TEST_F(HistoryFileTest, RunsSideBySideLoseNothing) {
   constexpr int kRuns = 8;
   std::vector<std::jthread> runs;
+  runs.reserve(kRuns);
   for (int i = 0; i < kRuns; ++i)
     runs.emplace_back([&] {
       const std::vector<HistoryRow> rows(10, row("r"));

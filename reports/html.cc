@@ -284,6 +284,7 @@ class Page {
       }
     }
     std::vector<Bar> bars;
+    bars.reserve(seconds.size());
     for (const auto& [phase, value] : seconds) bars.push_back({phase, value, seconds_text(value)});
     plot("Time, slowest rank", bars);
     if (memory.empty()) plot("Memory", {});

@@ -97,6 +97,7 @@ std::string sizes(const Signoff& signoff) {
 
 std::string names(const std::string& caption, const std::map<std::string, std::string>& values) {
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(values.size());
   for (const auto& [name, value] : values) rows.push_back({html(name), html(value)});
   return table(caption, {"what", "value"}, rows);
 }

@@ -71,6 +71,7 @@ bool Budget::fits(const Scenario& scenario) const {
 
 void Budget::order(std::vector<Scenario>& scenarios) const {
   std::vector<About> abouts;
+  abouts.reserve(scenarios.size());
   for (const Scenario& scenario : scenarios) abouts.push_back(about(scenario));
   std::vector<Scenario> ordered;
   for (const std::size_t i : reports::order_by_history(abouts, latest_))
@@ -94,6 +95,7 @@ std::string Budget::account(const reports::RunRecord& run) const {
     if (!result.point.empty()) ++left.back().second;
   }
   std::vector<std::string> names;
+  names.reserve(left.size());
   for (const auto& [name, points] : left)
     names.push_back(points == 0 ? name : fmt::format("{} ({} points)", name, points));
   if (names.empty()) return "";

@@ -34,6 +34,7 @@ class BudgetTest : public testing::Test {
   }
   static std::vector<std::string> names(const std::vector<Scenario>& scenarios) {
     std::vector<std::string> all;
+    all.reserve(scenarios.size());
     for (const Scenario& scenario : scenarios) all.push_back(scenario.name);
     return all;
   }

@@ -40,6 +40,7 @@ TEST(LiveViewTest, ItSaysWhatRunsWhereTheRanksAreAndWhatIsWaitedFor) {
 
 TEST(LiveViewTest, ManyRanksInOneStateAreCounted) {
   std::vector<harness::RankView> ranks;
+  ranks.reserve(64);
   for (int rank = 0; rank < 64; ++rank) ranks.push_back({rank, true, rank < 2 ? "hello" : "done"});
   LiveState many;
   many.running["s"] = life(ranks);

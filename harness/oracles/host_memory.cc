@@ -116,6 +116,7 @@ std::vector<Point> floors(const Life& life, int rank, const char* name) {
     if (!fresh) at->second = std::min(at->second, static_cast<double>(*value));
   }
   std::vector<Point> points;
+  points.reserve(least.size());
   for (const auto& [step, value] : least) points.emplace_back(static_cast<double>(step), value);
   points.erase(points.begin(),
                points.begin() + static_cast<std::ptrdiff_t>(std::min(kWarmUp, points.size())));
