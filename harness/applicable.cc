@@ -62,6 +62,11 @@ std::string inapplicable(const Scenario& scenario, const Subject& subject,
   if (scenario.limits_memory() && subject.launcher != "direct") {
     return "memory is limited for ranks that savegate starts itself, not through a launcher";
   }
+  for (const auto& [name, value] : scenario.variables) {
+    if (scenario.limits_memory() && !subject.variables.contains(name)) {
+      return fmt::format("its limit of memory is written for a subject with the variable {}", name);
+    }
+  }
   for (const LifeSpec& life : scenario.lives) {
     std::string reason = inapplicable(life, subject);
     if (!reason.empty()) return reason;

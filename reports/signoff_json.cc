@@ -143,7 +143,7 @@ Result<Signoff> signoff_from_json(std::string_view text) {
     signoff.outcome =
         outcome_from_name(json.at("outcome").get<std::string>()).value_or(Outcome::kInvalid);
     signoff.provenance = json.at("provenance").get<std::map<std::string, std::string>>();
-    signoff.files = files_from(json.at("files"));
+    if (json.contains("files")) signoff.files = files_from(json.at("files"));  // older ones lack it
     signoff.evidence = files_from(json.at("evidence"));
     return signoff;
   } catch (const std::exception& error) {  // of the JSON library

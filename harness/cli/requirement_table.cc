@@ -71,9 +71,11 @@ std::string devices_of(const std::vector<const Control*>& controls) {
     devices.insert(control->devices.begin(), control->devices.end());
   }
   if (devices.contains("cpu") && devices.contains("cuda")) return "CPU and GPU";
+  if (devices.contains("cpu"))
+    return devices.contains("simulated") ? "CPU, simulated device" : "CPU";
   if (devices.contains("cuda")) return "GPU, simulated device";
   if (devices.contains("simulated")) return "simulated device";
-  return devices.contains("cpu") ? "CPU" : "";
+  return "";
 }
 
 // One of a suite by its name, several by their number.

@@ -82,6 +82,12 @@ TEST(NothingGrowsTest, WherePagesWereWalkedTooRarelyTheCountedOnesAreJudged) {
   EXPECT_THAT(verdict.evidence.at(0), HasSubstr("rank 0: rss_anon grows by"));
 }
 
+TEST(NothingGrowsTest, AFrameworkMayFillItsPoolsInItsFirstDozensOfSaves) {
+  const auto at = [](std::uint64_t step) { return 50 * kMiB + step * 752'000; };
+  EXPECT_EQ(nothing_grows(job_that_holds(20, "pss_anon", at)).outcome, Outcome::kPass);
+  EXPECT_EQ(nothing_grows(job_that_holds(40, "pss_anon", at)).outcome, Outcome::kFail);
+}
+
 TEST(NothingGrowsTest, OfCountedPagesLessThanThreeArenasASaveIsNone) {
   Evidence evidence =
       job_that_holds(20, "rss_anon", [](std::uint64_t step) { return 50 * kMiB + step * 350'000; });

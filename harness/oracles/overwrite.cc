@@ -32,7 +32,7 @@ class Overwrite {
     const bool removes = change.event == NameEvent::kGoes;
     if (name.role == Role::kMarker) {
       if (!removes && change.event != NameEvent::kEmptied) check_left_beside(life, change, lines);
-    } else if (const std::string* marker = old_marker(); marker != nullptr) {
+    } else if (const std::string* marker = old_marker(change); marker != nullptr) {
       if (told_) return;
       told_ = true;
       lines.push_back(fmt::format("{}, while the marker of the save before, {}, is still there",
@@ -42,17 +42,26 @@ class Overwrite {
   }
 
  private:
-  const std::string* old_marker() const {
+  // That vouches for the file: it lies in its directory or above, and does not move with it.
+  const std::string* old_marker(const NameChange& change) const {
+    const bool moves = change.record->op == faults::Op::kRename;
     for (const auto& [name, role] : old_) {
-      if (role == Role::kMarker) return &name;
+      if (role != Role::kMarker || !lies_beside(name, change.path)) continue;
+      if (moves && name.starts_with(change.record->path + "/")) continue;
+      return &name;
     }
     return nullptr;
+  }
+
+  static bool lies_beside(const std::string& marker, const std::string& path) {
+    const std::string directory = parent_of(marker);
+    return directory.empty() || path.starts_with(directory + "/");
   }
 
   // The new marker is there: what is still old is taken for a part of the new checkpoint.
   void check_left_beside(const Life& life, const NameChange& change, Lines& lines) {
     for (const auto& [name, role] : old_) {
-      if (role == Role::kMarker) continue;
+      if (role == Role::kMarker || !lies_beside(change.path, name)) continue;
       lines.push_back(fmt::format("{}: {} is still that of the save before",
                                   quote(life, *change.record), name));
     }

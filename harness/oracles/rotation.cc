@@ -31,6 +31,7 @@ class LifeRotation {
     if (!step) return;
     if (change.event != NameEvent::kGoes) {
       appeared_[change.path] = change.record->begin_ns;
+      given_up_.erase(change.path);
     } else if (const auto* save = view_.group_at(life_, change.record->begin_ns, step)) {
       check_being_written(change, *save);
     } else if (steps_.insert(*step).second) {
@@ -39,7 +40,11 @@ class LifeRotation {
   }
 
   const std::set<std::int64_t>& steps() const { return steps_; }
-  const Lines& lines() const { return lines_; }
+  Lines lines() const {
+    Lines all = lines_;
+    for (const auto& [path, line] : given_up_) all.push_back(line);
+    return all;
+  }
 
  private:
   // Whose save moved the pointer: where several are under way, the newest.
@@ -52,31 +57,43 @@ class LifeRotation {
     return newest;
   }
 
-  Step newest_complete(std::uint64_t time_ns, const std::set<std::string>& names) const {
-    Step newest;
-    const auto take = [&](std::int64_t step) { newest = newest ? std::max(*newest, step) : step; };
+  // By their markers; where there are none, by what the saves said.
+  std::set<std::int64_t> complete_steps(std::uint64_t time_ns,
+                                        const std::set<std::string>& names) const {
+    std::set<std::int64_t> steps;
     if (view_.evidence().subject.layout.marker.empty()) {
       for (const SaveGroup& group : view_.groups()) {
-        if (group.end_ns < time_ns && view_.succeeded(group)) take(group.step);
+        if (group.end_ns < time_ns && view_.succeeded(group)) steps.insert(group.step);
       }
     }
     for (const std::string& name : names) {
       const Step step = view_.step_of(name);
-      if (step && view_.classify(name).role == Role::kMarker) take(*step);
+      if (step && view_.classify(name).role == Role::kMarker) steps.insert(*step);
     }
-    return newest;
+    return steps;
+  }
+
+  Step newest_complete(std::uint64_t time_ns, const std::set<std::string>& names) const {
+    const auto steps = complete_steps(time_ns, names);
+    return steps.empty() ? Step() : Step(*steps.rbegin());
+  }
+
+  bool was_complete(std::int64_t step, std::uint64_t time_ns,
+                    const std::set<std::string>& names) const {
+    return complete_steps(time_ns, names).contains(step);
   }
 
   void check_rotated(const NameChange& change, std::int64_t step,
                      const std::set<std::string>& names) {
     const std::uint64_t at = change.record->begin_ns;
     const bool has_pointer = !view_.evidence().subject.layout.pointer.empty();
-    if (has_pointer && pointed_at_ == step) add(change, "which the pointer names");
-    if (!has_pointer && newest_complete(at, names) == step) {
+    const bool known = has_pointer && pointed_at_;
+    if (known && pointed_at_ == step) add(change, "which the pointer names");
+    if (!known && newest_complete(at, names) == step) {
       add(change, "which is the newest complete one");
     }
     const std::int64_t keep_every = view_.evidence().subject.keep_every;
-    if (keep_every > 0 && step % keep_every == 0) {
+    if (keep_every > 0 && step % keep_every == 0 && was_complete(step, at, names)) {
       add(change, fmt::format("and every {}th step is to be kept", keep_every));
     }
     for (int rank = 0; rank < view_.world(); ++rank) {
@@ -91,19 +108,23 @@ class LifeRotation {
   void check_being_written(const NameChange& change, const SaveGroup& save) {
     const auto appeared = appeared_.find(change.path);
     if (appeared == appeared_.end() || appeared->second < save.begin_ns) return;
-    if (view_.succeeded(save)) add(change, "which was being written");
+    if (view_.succeeded(save)) given_up_[change.path] = line_of(change, "which was being written");
   }
 
+  std::string line_of(const NameChange& change, const std::string& why) const {
+    return fmt::format("{}: {} is deleted, {}", quote(life_, *change.record),
+                       parent_of(change.path), why);
+  }
   void add(const NameChange& change, const std::string& why) {
-    lines_.push_back(fmt::format("{}: {} is deleted, {}", quote(life_, *change.record),
-                                 parent_of(change.path), why));
+    lines_.push_back(line_of(change, why));
   }
 
   const View& view_;
   const Life& life_;
   Step pointed_at_;
   std::map<std::string, std::uint64_t> appeared_;
-  std::set<std::int64_t> steps_;  // deleted outside of their own saves
+  std::map<std::string, std::string> given_up_;  // paths that a save deleted and did not make again
+  std::set<std::int64_t> steps_;                 // deleted outside of their own saves
   Lines lines_;
 };
 
@@ -122,7 +143,7 @@ reports::Verdict rotation_spares(const Evidence& evidence) {
       rotation.see(change, names);
     });
     judged += rotation.steps().size();
-    lines.insert(lines.end(), rotation.lines().begin(), rotation.lines().end());
+    for (std::string& line : rotation.lines()) lines.push_back(std::move(line));
   }
   if (!lines.empty()) {
     return violated("C9", "a checkpoint was deleted that was to stay", std::move(lines));

@@ -50,7 +50,7 @@ class LifeRunner {
   Result<void> let_go(const std::string& rule);
   Result<void> collect_from_daemon();
   void count_losses();
-  void find_records();
+  Result<void> find_records();
   Result<void> collect_trees();
   Result<void> start_reader(std::optional<Process>& reader);
   void finish_reader(Process& reader);
@@ -101,14 +101,29 @@ Result<void> LifeRunner::tamper() {
   return {};
 }
 
-void LifeRunner::find_records() {
+// A life that was killed may have left half a line at the end of a log, which the next one may cut
+// off: whole lines are to survive.
+std::uint64_t whole_lines(const std::string& path, std::uint64_t bytes) {
+  const auto text = read_file(path);
+  const std::size_t end = text ? text->rfind('\n') : std::string::npos;
+  return end == std::string::npos ? bytes : end + 1;
+}
+
+Result<void> LifeRunner::find_records() {
   for (const std::string& pattern : setup_.subject.records) {
     const faults::Glob glob(pattern);
     for (const FileEntry& entry : record_.tree_before) {
       if (entry.type != 'f' || !glob.matches(entry.path)) continue;
-      record_.records.push_back({entry.path, entry.size, entry.digest, /*digest_after=*/""});
+      const std::string path = setup_.backing + "/" + entry.path;
+      RecordKept record{.path = entry.path,
+                        .bytes = whole_lines(path, entry.size),
+                        .digest = "",
+                        .digest_after = ""};
+      SAVEGATE_TRY(record.digest, digest_start(path, record.bytes));
+      record_.records.push_back(std::move(record));
     }
   }
+  return {};
 }
 
 Result<void> LifeRunner::start_daemon() {
@@ -324,7 +339,7 @@ Result<LifeRecord> LifeRunner::run() {
   record_.started_ns = monotonic_ns();
   SAVEGATE_CHECK(prepare());
   SAVEGATE_CHECK(tamper());
-  find_records();
+  SAVEGATE_CHECK(find_records());
   SAVEGATE_CHECK(live());
   SAVEGATE_CHECK(collect_from_daemon());
   SAVEGATE_CHECK(collect_trees());

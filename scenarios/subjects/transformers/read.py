@@ -24,8 +24,9 @@ def parts(folder):
     yield 0, {"model": model.state_dict(), "optimizer": loaded("optimizer.pt"),
               "scheduler": loaded("scheduler.pt"), "counter": {"step": progress["global_step"]},
               "rng": {"data": [SEED, int(progress["epoch"])]}}
-    for rank in range(int(sys.argv[1])):
-        states = loaded(f"rng_state_{rank}.pth")
+    world = int(sys.argv[1])
+    for rank in range(world):
+        states = loaded(f"rng_state_{rank}.pth" if world > 1 else "rng_state.pth")
         yield rank, {"rng": {"torch": states["cpu"], "python": states["python"], "numpy": states["numpy"]}}
 
 
