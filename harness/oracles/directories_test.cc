@@ -166,6 +166,44 @@ TEST(RotationSparesTest, OneThatIsBeingWrittenIsToStay) {
   EXPECT_THAT(verdict.evidence.front(), testing::HasSubstr("which was being written"));
 }
 
+TEST(RotationSparesTest, AFileThatIsWrittenAnewInTheSameSaveIsARetry) {
+  JobBuilder job;
+  job.life("save 1");
+  job.update(1);
+  job.begin_save(1);
+  job.write_files(1);
+  job.operation(0, Op::kUnlink, JobBuilder::shard(1, 1));
+  job.publish(1, JobBuilder::shard(1, 1));
+  job.publish_marker(1);
+  job.publish_pointer(1);
+  job.end_save(1);
+  job.end();
+  EXPECT_NE(rotation_spares(job.evidence).outcome, Outcome::kFail);
+}
+
+TEST(RotationSparesTest, DebrisOfAKeptStepMayGo) {
+  const auto without_marker = [](JobBuilder& job) {
+    job.operation(0, Op::kUnlink, JobBuilder::marker(1));
+    job.operation(0, Op::kUnlink, JobBuilder::shard(1, 0));
+  };
+  Evidence evidence = rotated(without_marker);
+  std::erase_if(evidence.lives[0].trace.records, [](const faults::TraceRecord& record) {
+    return record.path.starts_with(JobBuilder::marker(1)) || record.path2 == JobBuilder::marker(1);
+  });
+  evidence.subject.keep_every = 1;
+  EXPECT_NE(rotation_spares(evidence).outcome, Outcome::kFail);
+}
+
+TEST(RotationSparesTest, WherePointersMoveBetweenSavesTheNewestCompleteOneIsToStay) {
+  JobBuilder job;
+  job.life("save 4");
+  for (int number = 1; number <= 3; ++number) job.save(number);
+  job.publish_pointer(3);  // once more, by no save
+  job.operation(0, Op::kUnlink, JobBuilder::marker(3));
+  job.end();
+  EXPECT_EQ(rotation_spares(job.evidence).outcome, Outcome::kFail);
+}
+
 TEST(RotationSparesTest, WithoutADeletionItIsSkipped) {
   EXPECT_EQ(rotation_spares(sound_job().evidence).outcome, Outcome::kSkip);
 }

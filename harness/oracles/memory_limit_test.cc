@@ -138,6 +138,14 @@ TEST(WithinMemoryLimitTest, NoDeathWhereOneIsStatedProvesNothing) {
   EXPECT_EQ(within_memory_limit(evidence).outcome, Outcome::kInvalid);
 }
 
+TEST(WithinMemoryLimitTest, ASurvivorMayEndByASignalOfItsOwn) {
+  JobBuilder job = job_with_a_death("guard: the job held 951 bytes, 950 are allowed");
+  job.process(0).exit_status.reset();
+  job.process(0).signal = SIGABRT;
+  job.at(0).spec.expect.death = Death::kGuard;
+  EXPECT_NE(within_memory_limit(job.evidence).outcome, Outcome::kFail);
+}
+
 TEST(WithinMemoryLimitTest, TheVerdictNamesTheDeath) {
   JobBuilder job = job_with_a_death("guard: the job held 951 bytes, 950 are allowed");
   job.at(0).spec.expect.death = Death::kGuard;
