@@ -40,7 +40,8 @@ struct GlooOptions {
   std::chrono::milliseconds timeout{5000};  // of each operation, and of the rendezvous
 };
 
-// Gloo over TCP on the loopback interface; ports are the kernel's choice.
+// Gloo over TCP on the loopback interface; ports are the kernel's choice. The process ignores
+// SIGPIPE from here on.
 Result<std::unique_ptr<Collectives>> open_gloo(const GlooOptions& options);
 
 }  // namespace savegate::gpu

@@ -1,6 +1,7 @@
 #include <gloo/rendezvous/context.h>
 #include <gloo/transport/tcp/device.h>
 
+#include <csignal>
 #include <exception>
 
 #include "gpu/collectives.h"
@@ -150,6 +151,8 @@ class GlooCollectives : public Collectives {
 }  // namespace
 
 Result<std::unique_ptr<Collectives>> open_gloo(const GlooOptions& options) {
+  // Gloo writes to a peer's socket as to any other: a peer that died must be an error, not our end.
+  std::signal(SIGPIPE, SIG_IGN);
   std::shared_ptr<gloo::rendezvous::Context> context;
   SAVEGATE_CHECK(guarded("rendezvous", -1, [&] {
     gloo::transport::tcp::attr address("127.0.0.1");
