@@ -189,11 +189,24 @@ std::string TomlReader::required_date(std::string_view key) {
 std::string TomlReader::word(std::string_view key, const std::vector<std::string>& valid,
                              std::string_view otherwise) {
   std::string found = string(key, otherwise);
-  if (!has(key) || std::find(valid.begin(), valid.end(), found) != valid.end()) return found;
+  if (!has(key) || is_one_of(key, found, valid)) return found;
+  return std::string(otherwise);
+}
+
+std::vector<std::string> TomlReader::words(std::string_view key,
+                                           const std::vector<std::string>& valid) {
+  std::vector<std::string> found = strings(key);
+  std::erase_if(found, [&](const std::string& word) { return !is_one_of(key, word, valid); });
+  return found;
+}
+
+bool TomlReader::is_one_of(std::string_view key, const std::string& found,
+                           const std::vector<std::string>& valid) {
+  if (std::find(valid.begin(), valid.end(), found) != valid.end()) return true;
   std::string hint = did_you_mean(found, valid);
   if (hint.empty()) hint = fmt::format("; valid: {}", fmt::join(valid, ", "));
   error_at(key, fmt::format("`{}` {} cannot be `{}`{}", key, node_->place(), found, hint));
-  return std::string(otherwise);
+  return false;
 }
 
 std::int64_t TomlReader::integer(std::string_view key, std::int64_t otherwise, std::int64_t least,

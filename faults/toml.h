@@ -39,6 +39,7 @@ class TomlReader {
   // One of `valid`; anything else is an error that names the nearest.
   std::string word(std::string_view key, const std::vector<std::string>& valid,
                    std::string_view otherwise);
+  std::vector<std::string> words(std::string_view key, const std::vector<std::string>& valid);
   std::int64_t integer(std::string_view key, std::int64_t otherwise, std::int64_t least,
                        std::int64_t most);
   double number(std::string_view key, double otherwise, double least, double most);
@@ -66,6 +67,9 @@ class TomlReader {
   explicit TomlReader(std::shared_ptr<TomlNode> node) : node_(std::move(node)) {}
 
  private:
+  bool is_one_of(std::string_view key, const std::string& found,
+                 const std::vector<std::string>& valid);
+
   std::shared_ptr<TomlNode> node_;
 };
 

@@ -43,6 +43,17 @@ TEST(ApplicableTest, AScenarioMayBeWrittenForSomeDevices) {
             "it is written for --device cpu or simulated");
 }
 
+TEST(ApplicableTest, ALimitOfMemoryIsOfASubjectWithItsVariables) {
+  LifeSpec life;
+  life.memory.bytes = 1;
+  Scenario scenario = scenario_with(life);
+  scenario.variables["state"] = "1MiB";
+  Subject subject = subject_with_shards();
+  EXPECT_NE(inapplicable(scenario, subject, "cpu"), "");
+  subject.variables["state"] = "8MiB";
+  EXPECT_EQ(inapplicable(scenario, subject, "cpu"), "");
+}
+
 TEST(ApplicableTest, MemoryIsNotLimitedThroughALauncher) {
   LifeSpec life;
   life.memory.bytes = 1;

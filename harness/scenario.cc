@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "faults/toml.h"
+#include "harness/subject.h"
 
 namespace savegate::harness {
 namespace {
@@ -255,11 +256,7 @@ Scenario read_scenario(TomlReader& table, const Suite& suite, int world, std::ui
   scenario.summary = table.required_string("summary");
   scenario.requirements = table.strings("requirements");
   scenario.world = static_cast<int>(table.integer("world", world, 1, 4096));
-  scenario.devices = table.strings("devices");
-  for (const std::string& device : scenario.devices) {
-    if (device != "cpu" && device != "cuda" && device != "simulated")
-      table.error_at("devices", "a device is cpu, cuda or simulated, not " + device);
-  }
+  scenario.devices = table.words("devices", device_names());
   scenario.seed = static_cast<std::uint64_t>(
       table.integer("seed", static_cast<std::int64_t>(seed), 0, INT64_MAX));
   for (auto& [name, value] : table.string_map("variables")) scenario.variables[name] = value;

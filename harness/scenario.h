@@ -46,7 +46,7 @@ struct Expect {
   // Allowed values of the resumed save point, "save 1" or "none"; empty: not stated (C10 judges).
   std::vector<std::string> resumed;
   std::string names;           // a word that the refusal must contain (R3)
-  std::optional<Death> death;  // of every rank that dies, and one must
+  std::optional<Death> death;  // of one rank; survivors may end as they like
 };
 
 // A change made to the checkpoint tree between two lives.

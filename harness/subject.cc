@@ -40,6 +40,11 @@ Result<void> split_launcher(std::vector<std::string>& command, Subject& subject)
 
 }  // namespace
 
+const std::vector<std::string>& device_names() {
+  static const std::vector<std::string> kNames = {"cpu", "cuda", "simulated"};
+  return kNames;
+}
+
 Result<Subject> bare_subject(std::vector<std::string> command) {
   Subject subject;
   SAVEGATE_CHECK(split_launcher(command, subject));
@@ -77,7 +82,7 @@ Result<Subject> load_subject(const std::string& toml_path) {
   subject.command = root.strings("command");
   if (subject.command.empty()) root.error_at("command", "a subject needs a command");
   subject.reader = root.strings("reader");
-  if (root.has("devices")) subject.devices = root.strings("devices");
+  if (root.has("devices")) subject.devices = root.words("devices", device_names());
   for (std::int64_t world : root.integers("worlds"))
     subject.worlds.push_back(static_cast<int>(world));
   subject.on_save_failure = root.word("on_save_failure", {"exit", "continue"}, "exit");

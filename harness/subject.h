@@ -11,6 +11,9 @@
 
 namespace savegate::harness {
 
+// What --device may say.
+const std::vector<std::string>& device_names();
+
 struct Claims {
   bool deterministic = false;  // the same step reached twice has the same bytes
   bool durable = false;        // fsyncs what it announces (F6, F9 are judged in full)

@@ -99,6 +99,15 @@ TEST(SuitesTest, AnIncludedSuiteCannotIncludeOthers) {
   EXPECT_THAT(suite.error().to_string(), HasSubstr("cannot include others"));
 }
 
+// A scenario for no device at all would be skipped everywhere, and nobody would miss it.
+TEST(SuitesTest, AMisspeltDeviceIsNamedWithTheNearest) {
+  std::string text(kGood);
+  text.insert(text.find("[[scenario]]") + sizeof("[[scenario]]") - 1, "\ndevices = ['cdua']\n");
+  const auto suite = parse_suite(text, "mine.toml");
+  ASSERT_FALSE(suite);
+  EXPECT_THAT(suite.error().to_string(), HasSubstr("cannot be `cdua`; did you mean `cuda`?"));
+}
+
 TEST(SuitesTest, AScenarioIsReadInFull) {
   auto suite = parse_suite(kGood, "mine.toml");
   ASSERT_TRUE(suite) << suite.error().to_string();

@@ -24,7 +24,7 @@ Result<std::vector<Control>> load_controls(const std::string& toml_path) {
     control.breaks = table.required_string("breaks");
     control.scenario = table.required_string("scenario");
     control.subject = table.string("subject");
-    control.devices = table.strings("devices");
+    control.devices = table.words("devices", harness::device_names());
     control.arguments = table.strings("arguments");
     if (table.has("store"))
       control.store = table.word("store", kStoreChanges, kStoreChanges.front());

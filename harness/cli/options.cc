@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <thread>
 
+#include "harness/subject.h"
+
 namespace savegate::cli {
 
 namespace {
@@ -30,7 +32,7 @@ void add_options(CLI::App& command, Options& options) {
   command.add_option("--world", options.world, "ranks, in place of the scenario's own number")
       ->check(CLI::Range(1, 4096));
   command.add_option("--device", options.device, "where tensors live")
-      ->check(CLI::IsMember({"cpu", "cuda", "simulated"}))
+      ->check(CLI::IsMember(harness::device_names()))
       ->capture_default_str();
   command.add_option("--store", options.store, "folder of all runs")->capture_default_str();
   command.add_option("--seed", options.seed, "seed of every random choice");

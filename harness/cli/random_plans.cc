@@ -62,7 +62,7 @@ Result<void> run_random_plans(Session& session, const Budget& budget,
         return {};
       }
       SAVEGATE_CHECK(harness::write_file(fmt::format("{}/{}.toml", folder, scenario->name),
-                                         harness::random_scenario_toml(*scenario)));
+                                         harness::print_suite_of(*scenario)));
       jobs.push_back({.scenario = std::move(*scenario), .subject = subject});
     }
     SAVEGATE_CHECK(session.run_jobs(jobs, [&](std::size_t, const ScenarioResult& result) {

@@ -4,11 +4,11 @@
 // A phase has ended when the runner sees the rank's event; the rank goes on meanwhile, so a record
 // says when it was measured. What is measured is the process as it is at a step's boundaries, not
 // its peaks: those the kernel keeps (VmHWM, the cgroup's peak). Walking a large process costs, so
-// the next measurement of a rank waits for twenty times the processor time of the last: phases in
-// between share it, and sampling stays below 5 % of one core for each rank. A rank that ends before
-// its phase could be measured gets a record that says so. At its end the cgroup tells how often the
-// kernel has killed in it meanwhile; at the end of a job with a cgroup of its own, what the whole
-// job held at its peak.
+// the next walk of a rank's pages waits for twenty times the processor time of the last: in between
+// its pages are as counted, and sampling stays about 5 % of one core for each rank. A rank that
+// ends before its phase could be measured gets a record that says so. At its end the cgroup tells
+// how often the kernel has killed in it meanwhile; at the end of a job with a cgroup of its own,
+// what the whole job held at its peak.
 //
 //   sampler.watch(rank, pid);
 //   sampler.on_event_line(rank, line);

@@ -7,10 +7,9 @@ namespace {
 
 constexpr std::size_t kDifferencesKept = 6;
 
-void add(Comparison& comparison, std::string line) {
-  if (comparison.differences.size() < kDifferencesKept) {
-    comparison.differences.push_back(std::move(line));
-  }
+template <class Line>
+void add(Comparison& comparison, Line&& line) {
+  if (comparison.differences.size() < kDifferencesKept) comparison.differences.push_back(line());
 }
 
 bool same_content(const Item& a, const Item& b) {
@@ -49,15 +48,19 @@ Comparison compare_with(const SaveGroup& group, const std::vector<std::pair<int,
     const SaveCall* call = group.call_of(rank);
     const Item* saved = call == nullptr ? nullptr : find_item(call->begin->items, item);
     if (saved == nullptr) {
-      add(comparison, fmt::format("rank {} {}: not among the items saved in life {} at step {}",
-                                  rank, quote(item), group.life->record.number, group.step));
+      add(comparison, [&, rank = rank, &item = item] {
+        return fmt::format("rank {} {}: not among the items saved in life {} at step {}", rank,
+                           quote(item), group.life->record.number, group.step);
+      });
       continue;
     }
     ++comparison.compared;
     if (!same_content(*saved, item)) {
-      add(comparison, fmt::format("rank {} {}, but saved in life {} at step {} as {}{}", rank,
-                                  quote(item), group.life->record.number, group.step, quote(*saved),
-                                  whose(group, rank, item)));
+      add(comparison, [&, rank = rank, &item = item] {
+        return fmt::format("rank {} {}, but saved in life {} at step {} as {}{}", rank, quote(item),
+                           group.life->record.number, group.step, quote(*saved),
+                           whose(group, rank, item));
+      });
     }
   }
   return comparison;

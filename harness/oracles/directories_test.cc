@@ -70,6 +70,37 @@ TEST(UncommittedFirstTest, AnOldDirectoryMovedAsidePasses) {
   EXPECT_EQ(verdict.outcome, Outcome::kPass) << verdict.summary;
 }
 
+// A step is saved again, into `directory` beside or over that of the first attempt.
+reports::Outcome saved_again_into(const std::string& directory) {
+  JobBuilder job;
+  job.evidence.subject.layout.marker.emplace_back("step_*/*/marker");
+  job.evidence.subject.layout.shard.emplace_back("step_*/*/shard-*");
+  job.life("save 2");
+  job.save(1);
+  job.update(2);
+  job.begin_save(2);
+  job.kill(1);
+  job.collect();
+  job.life("save 2");
+  for (const char* name : {"shard-0", "marker"}) {
+    FileEntry& left = job.current().record.tree_before.emplace_back();
+    left.type = 'f';
+    left.path = fmt::format("step_2/attempt-1/{}", name);
+  }
+  job.update(2);
+  job.begin_save(2);
+  job.operation(0, Op::kCreate, directory + "/shard-0");
+  job.operation(0, Op::kCreate, directory + "/marker");
+  job.end_save(2);
+  job.end();
+  return uncommitted_first(job.evidence).outcome;
+}
+
+TEST(UncommittedFirstTest, AMarkerVouchesForItsOwnDirectoryAlone) {
+  EXPECT_EQ(saved_again_into("step_2/attempt-1"), Outcome::kFail);
+  EXPECT_EQ(saved_again_into("step_2/attempt-2"), Outcome::kPass);
+}
+
 // Old RNG files beside a new model.
 TEST(UncommittedFirstTest, AnOldFileLeftBesideTheNewMarkerFails) {
   JobBuilder job;
@@ -202,6 +233,21 @@ TEST(RotationSparesTest, WherePointersMoveBetweenSavesTheNewestCompleteOneIsToSt
   job.operation(0, Op::kUnlink, JobBuilder::marker(3));
   job.end();
   EXPECT_EQ(rotation_spares(job.evidence).outcome, Outcome::kFail);
+}
+
+TEST(RotationSparesTest, WhatNoPointerEverNamedMayGo) {
+  JobBuilder job;
+  job.life("save 1");
+  job.update(1);
+  job.begin_save(1);
+  job.write_files(1);
+  job.publish_marker(1);
+  job.kill(1);
+  job.collect();
+  job.life("save 1");
+  job.operation(0, Op::kUnlink, JobBuilder::marker(1));
+  job.end();
+  EXPECT_EQ(rotation_spares(job.evidence).outcome, Outcome::kPass);
 }
 
 TEST(RotationSparesTest, WithoutADeletionItIsSkipped) {

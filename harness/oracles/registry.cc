@@ -141,8 +141,8 @@ const std::vector<Oracle>& all_oracles() {
        "moved_directory_works", "the directory of each life, which is another one; `resumed`",
        &moved_directory_works},
       {"R7", "Records beside the checkpoints survive a resume.", "records_survive",
-       "digests of the files that `records` of subject.toml names: before a life, and of as many "
-       "bytes after it",
+       "digests of the files that `records` of subject.toml names, up to their last whole line: "
+       "before a life, and of as many bytes after it",
        &records_survive},
       {"M1", "Host memory is recorded at the end of every phase, on every rank.",
        "host_memory_recorded",

@@ -24,7 +24,9 @@ class LifeRotation {
     const faults::Classified name = view_.classify(change.path);
     if (name.temporary || name.role == Role::kNone) return;
     if (name.role == Role::kPointer) {
-      if (change.event != NameEvent::kGoes) pointed_at_ = step_in_save(change.record->begin_ns);
+      if (change.event == NameEvent::kGoes) return;
+      pointed_at_ = step_in_save(change.record->begin_ns);
+      moved_by_no_save_ = !pointed_at_;
       return;
     }
     const Step step = view_.step_of(change.path);
@@ -73,27 +75,18 @@ class LifeRotation {
     return steps;
   }
 
-  Step newest_complete(std::uint64_t time_ns, const std::set<std::string>& names) const {
-    const auto steps = complete_steps(time_ns, names);
-    return steps.empty() ? Step() : Step(*steps.rbegin());
-  }
-
-  bool was_complete(std::int64_t step, std::uint64_t time_ns,
-                    const std::set<std::string>& names) const {
-    return complete_steps(time_ns, names).contains(step);
-  }
-
   void check_rotated(const NameChange& change, std::int64_t step,
                      const std::set<std::string>& names) {
     const std::uint64_t at = change.record->begin_ns;
+    const std::set<std::int64_t> complete = complete_steps(at, names);
     const bool has_pointer = !view_.evidence().subject.layout.pointer.empty();
-    const bool known = has_pointer && pointed_at_;
-    if (known && pointed_at_ == step) add(change, "which the pointer names");
-    if (!known && newest_complete(at, names) == step) {
+    if (has_pointer && pointed_at_ == step) add(change, "which the pointer names");
+    // Before the pointer is first there, nothing is announced.
+    if ((!has_pointer || moved_by_no_save_) && !complete.empty() && *complete.rbegin() == step) {
       add(change, "which is the newest complete one");
     }
     const std::int64_t keep_every = view_.evidence().subject.keep_every;
-    if (keep_every > 0 && step % keep_every == 0 && was_complete(step, at, names)) {
+    if (keep_every > 0 && step % keep_every == 0 && complete.contains(step)) {
       add(change, fmt::format("and every {}th step is to be kept", keep_every));
     }
     for (int rank = 0; rank < view_.world(); ++rank) {
@@ -122,6 +115,7 @@ class LifeRotation {
   const View& view_;
   const Life& life_;
   Step pointed_at_;
+  bool moved_by_no_save_ = false;  // the pointer: then it is taken to name the newest complete one
   std::map<std::string, std::uint64_t> appeared_;
   std::map<std::string, std::string> given_up_;  // paths that a save deleted and did not make again
   std::set<std::int64_t> steps_;                 // deleted outside of their own saves

@@ -103,22 +103,15 @@ Result<void> LifeRunner::tamper() {
 
 // A life that was killed may have left half a line at the end of a log, which the next one may cut
 // off: whole lines are to survive.
-std::uint64_t whole_lines(const std::string& path, std::uint64_t bytes) {
-  const auto text = read_file(path);
-  const std::size_t end = text ? text->rfind('\n') : std::string::npos;
-  return end == std::string::npos ? bytes : end + 1;
-}
-
 Result<void> LifeRunner::find_records() {
   for (const std::string& pattern : setup_.subject.records) {
     const faults::Glob glob(pattern);
     for (const FileEntry& entry : record_.tree_before) {
       if (entry.type != 'f' || !glob.matches(entry.path)) continue;
       const std::string path = setup_.backing + "/" + entry.path;
-      RecordKept record{.path = entry.path,
-                        .bytes = whole_lines(path, entry.size),
-                        .digest = "",
-                        .digest_after = ""};
+      RecordKept record;
+      record.path = entry.path;
+      SAVEGATE_TRY(record.bytes, bytes_of_whole_lines(path));
       SAVEGATE_TRY(record.digest, digest_start(path, record.bytes));
       record_.records.push_back(std::move(record));
     }

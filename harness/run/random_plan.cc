@@ -6,11 +6,9 @@
 #include <array>
 #include <cerrno>
 #include <optional>
-#include <sstream>
 
 #include "faults/plan.h"
 #include "faults/random.h"
-#include "faults/toml.h"
 #include "harness/run/sweep.h"
 
 namespace savegate::harness {
@@ -115,18 +113,6 @@ LifeSpec faulty_life(const SweepPoint& point, int save_number, std::uint64_t see
   return life;
 }
 
-// print_plan()'s tables, as they stand in a scenario's life.
-std::string plan_tables(const faults::Plan& plan) {
-  std::istringstream lines(faults::print_plan(plan));
-  std::string out;
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("seed = ")) continue;
-    out += line == "[[rule]]" ? "[[scenario.life.rules]]" : line;
-    out += '\n';
-  }
-  return out;
-}
-
 }  // namespace
 
 Scenario random_clean_scenario(int world) {
@@ -171,19 +157,6 @@ Result<Scenario> random_scenario(const Scenario& clean, const faults::Trace& tra
   last.plan.seed = made.seed;
   made.lives.push_back(std::move(last));
   return made;
-}
-
-std::string random_scenario_toml(const Scenario& scenario) {
-  std::string out = fmt::format(
-      "name    = {}\nsummary = \"A plan that was made by chance.\"\n\n[[scenario]]\nname    = {}\n"
-      "summary = {}\nworld   = {}\nseed    = {}\n",
-      faults::toml_string(scenario.suite), faults::toml_string(scenario.name),
-      faults::toml_string(scenario.summary), scenario.world, scenario.seed);
-  for (const LifeSpec& life : scenario.lives)
-    out += fmt::format("\n[[scenario.life]]\nuntil  = {}\nexpect = {{ outcome = \"{}\" }}\n{}",
-                       faults::toml_string(life.until), outcome_name(life.expect.outcome),
-                       plan_tables(life.plan));
-  return out;
 }
 
 }  // namespace savegate::harness

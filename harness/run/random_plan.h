@@ -28,7 +28,4 @@ Scenario random_clean_scenario(int world);
 Result<Scenario> random_scenario(const Scenario& clean, const faults::Trace& trace,
                                  std::uint64_t seed, std::uint64_t number);
 
-// As a suite of its own, which `savegate run FILE` repeats; for what random_scenario() made.
-std::string random_scenario_toml(const Scenario& scenario);
-
 }  // namespace savegate::harness

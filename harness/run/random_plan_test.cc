@@ -77,8 +77,8 @@ TEST_F(RandomPlanTest, KillsAndErrorsOfAllKindsOccur) {
 TEST_F(RandomPlanTest, ItsTomlIsTheSameScenario) {
   for (std::uint64_t number = 1; number <= 50; ++number) {
     Scenario made = plan(1, number);
-    const auto suite = parse_suite(random_scenario_toml(made), "plan.toml");
-    ASSERT_TRUE(suite) << suite.error().to_string() << "\n" << random_scenario_toml(made);
+    const auto suite = parse_suite(print_suite_of(made), "plan.toml");
+    ASSERT_TRUE(suite) << suite.error().to_string() << "\n" << print_suite_of(made);
     Scenario read = suite->scenarios.at(0);
     read.source = made.source;
     read.point = made.point;

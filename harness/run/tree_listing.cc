@@ -114,6 +114,25 @@ Result<std::string> digest_file(const std::string& path) {
   }
 }
 
+Result<std::uint64_t> bytes_of_whole_lines(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return fail(system_error("open", path));
+  struct stat found {};
+  if (::fstat(fd.get(), &found) != 0) return fail(system_error("fstat", path));
+  const auto size = static_cast<std::uint64_t>(found.st_size);
+  std::vector<char> buffer;
+  for (std::uint64_t end = size; end > 0; end -= buffer.size()) {
+    buffer.resize(std::min<std::uint64_t>(kChunk, end));
+    const std::uint64_t begin = end - buffer.size();
+    if (::lseek(fd.get(), static_cast<off_t>(begin), SEEK_SET) < 0)
+      return fail(system_error("lseek", path));
+    SAVEGATE_TRY(const std::size_t filled, read_full(fd.get(), buffer, path));
+    const std::size_t line_end = std::string_view(buffer.data(), filled).rfind('\n');
+    if (line_end != std::string_view::npos) return begin + line_end + 1;
+  }
+  return size;
+}
+
 Result<std::string> digest_start(const std::string& path, std::uint64_t bytes) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd && errno == ENOENT) return std::string();

@@ -37,6 +37,21 @@ TEST(TreeListingTest, TheStartOfAFileHasTheDigestOfItsBytes) {
   EXPECT_EQ(digest_start(path + "-gone", 0).value_or("none"), "");
 }
 
+// What a killed writer left of a line is none.
+TEST(TreeListingTest, WholeLinesEndAtTheLastNewline) {
+  const TestDirectory directory;
+  const std::string path = directory.path() + "/log";
+  const std::string lines = "one\ntwo\n";
+  const std::string far(3 << 20, 'x');  // more than is read at once
+  for (const std::string& rest : {std::string(), std::string("thr"), far}) {
+    ASSERT_TRUE(write_file(path, lines + rest));
+    EXPECT_EQ(bytes_of_whole_lines(path).value_or(0), lines.size());
+  }
+  ASSERT_TRUE(write_file(path, far));
+  EXPECT_EQ(bytes_of_whole_lines(path).value_or(0), far.size());
+  EXPECT_FALSE(bytes_of_whole_lines(path + "-gone"));
+}
+
 TEST(TreeListingTest, ListsFilesFoldersAndLinksInOrder) {
   const TestDirectory directory;
   ASSERT_TRUE(make_directories(directory.path() + "/step_1"));
