@@ -108,8 +108,7 @@ std::string print_suite_of(const Scenario& scenario) {
       toml_string(scenario.suite), toml_string(scenario.summary), toml_string(scenario.name),
       toml_string(scenario.summary), toml_list(scenario.requirements), scenario.world,
       scenario.seed);
-  if (!scenario.devices.empty())
-    text += fmt::format("devices = {}\n", toml_list(scenario.devices));
+  if (!scenario.devices.empty()) text += fmt::format("devices = {}\n", toml_list(scenario.devices));
   if (!scenario.variables.empty())
     text += fmt::format("variables = {}\n", toml_map(scenario.variables));
   for (const LifeSpec& life : scenario.lives) text += toml_life(life);
