@@ -14,7 +14,7 @@ savegate_hook.fork_point()
 def parts(folder):
     """What rank 0 wrote for all, then the random states of each rank."""
     def loaded(name):
-        return torch.load(folder / name, weights_only=False)
+        return torch.load(folder / name, map_location="cpu", weights_only=False)
 
     progress = loaded("custom_checkpoint_0.pkl")
     yield 0, {"model": load_file(folder / "model.safetensors"), "optimizer": loaded("optimizer.bin"),
@@ -22,8 +22,11 @@ def parts(folder):
               "rng": {"data": progress["data"]}}
     for rank in range(int(sys.argv[1])):
         states = loaded(f"random_states_{rank}.pkl")
-        yield rank, {"rng": {"torch": states["torch_manual_seed"], "python": states["random_state"],
-                             "numpy": states["numpy_random_seed"]}}
+        streams = {"torch": states["torch_manual_seed"], "python": states["random_state"],
+                   "numpy": states["numpy_random_seed"]}
+        if "torch_cuda_manual_seed" in states:
+            streams["cuda"] = states["torch_cuda_manual_seed"]
+        yield rank, {"rng": streams}
 
 
 # The newest directory is what the training resumes from: each is announced by being there.

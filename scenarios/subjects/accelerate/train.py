@@ -37,7 +37,7 @@ class Progress:
 class Training:
     def __init__(self):
         torch.set_num_threads(1)
-        self.accelerator = Accelerator(cpu=True)
+        self.accelerator = Accelerator(cpu=os.environ.get("SAVEGATE_DEVICE", "cpu") == "cpu")
         torch.manual_seed(1)  # the same weights on every rank
         layers = torch.nn.Sequential(torch.nn.Linear(WIDTH, WIDTH), torch.nn.Dropout(0.1),
                                      torch.nn.Linear(WIDTH, WIDTH))
@@ -57,7 +57,7 @@ class Training:
     def update(self):
         scale = random.random() + numpy.random.random()
         batches = torch.randn(self.world, BATCH, WIDTH, generator=self.progress.data)
-        inputs = scale * batches[self.rank]
+        inputs = scale * batches[self.rank].to(self.accelerator.device)
         self.accelerator.backward((self.model(inputs) - inputs.flip(1)).square().mean())
         self.optimizer.step()
         self.optimizer.zero_grad()
@@ -67,12 +67,14 @@ class Training:
         return [(first, first + BATCH - 1)]
 
     def state(self):
-        """What save_state() saves."""
+        """What save_state() saves; the random states of every GPU that is there."""
+        streams = {"torch": torch.get_rng_state(), "data": self.progress.data.get_state(),
+                   "python": random.getstate(), "numpy": numpy.random.get_state()}
+        if torch.cuda.is_available():
+            streams["cuda"] = torch.cuda.get_rng_state_all()
         return {"model": self.accelerator.unwrap_model(self.model).state_dict(),
                 "optimizer": self.optimizer.state_dict(), "scheduler": self.scheduler.state_dict(),
-                "counter": {"step": self.progress.step},
-                "rng": {"torch": torch.get_rng_state(), "data": self.progress.data.get_state(),
-                        "python": random.getstate(), "numpy": numpy.random.get_state()}}
+                "counter": {"step": self.progress.step}, "rng": streams}
 
 
 def main():

@@ -17,7 +17,7 @@ SEED = 1  # of the order of the samples, as in train.py
 def parts(folder):
     """What rank 0 wrote for all, then the random states of each rank."""
     def loaded(name):
-        return torch.load(folder / name, weights_only=False)
+        return torch.load(folder / name, map_location="cpu", weights_only=False)
 
     model = GPT2LMHeadModel.from_pretrained(folder)  # tied weights are in the file once
     progress = json.loads((folder / "trainer_state.json").read_text())
@@ -27,7 +27,10 @@ def parts(folder):
     world = int(sys.argv[1])
     for rank in range(world):
         states = loaded(f"rng_state_{rank}.pth" if world > 1 else "rng_state.pth")
-        yield rank, {"rng": {"torch": states["cpu"], "python": states["python"], "numpy": states["numpy"]}}
+        streams = {"torch": states["cpu"], "python": states["python"], "numpy": states["numpy"]}
+        if "cuda" in states:
+            streams["cuda"] = states["cuda"]
+        yield rank, {"rng": streams}
 
 
 # get_last_checkpoint() takes a directory by its name: each is announced by being there.

@@ -11,12 +11,14 @@ import numpy
 import savegate_hook
 import torch
 import torch._dynamo  # the first update would import it
-from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainerCallback, TrainingArguments
+from task import model_of, samples_of
+from transformers import Trainer, TrainerCallback, TrainingArguments
 from transformers.trainer_utils import get_last_checkpoint
+from transformers.training_args import ParallelMode
 
 savegate_hook.fork_point()
 
-TOKENS, BATCH, UPDATES_A_SAVE, LAST, SEED = 32, 4, 2, 64, 1
+BATCH, UPDATES_A_SAVE, LAST, SEED = 4, 2, 64, 1
 REPLICAS = dict.fromkeys(("model", "optimizer", "scheduler", "counter", "rng.data"), "replica")
 
 
@@ -53,10 +55,14 @@ class Watched(Trainer):
 
     def told(self):
         """What a checkpoint is to hold; the order of the samples follows from seed and epoch."""
+        streams = {"torch": torch.get_rng_state(), "python": random.getstate(),
+                   "numpy": numpy.random.get_state(), "data": [SEED, int(self.state.epoch)]}
+        if torch.cuda.is_available():  # as Trainer does it
+            of_all = self.args.parallel_mode == ParallelMode.DISTRIBUTED
+            streams["cuda"] = torch.cuda.get_rng_state_all() if of_all else torch.cuda.get_rng_state()
         return {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(),
                 "scheduler": self.lr_scheduler.state_dict(), "counter": {"step": self.state.global_step},
-                "rng": {"torch": torch.get_rng_state(), "python": random.getstate(),
-                        "numpy": numpy.random.get_state(), "data": [SEED, int(self.state.epoch)]}}
+                "rng": streams}
 
 
 class Events(TrainerCallback):
@@ -79,20 +85,14 @@ class Events(TrainerCallback):
 def main():
     torch.set_num_threads(1)
     hook, folder = savegate_hook.Hook(scopes=REPLICAS), os.environ["SAVEGATE_DIR"]
-    arguments = TrainingArguments(output_dir=folder, use_cpu=True, ddp_backend="gloo", max_steps=LAST,
+    on_cpu = os.environ.get("SAVEGATE_DEVICE", "cpu") == "cpu"
+    arguments = TrainingArguments(output_dir=folder, use_cpu=on_cpu, max_steps=LAST,
+                                  ddp_backend="gloo" if on_cpu else "nccl",
                                   per_device_train_batch_size=BATCH, save_steps=UPDATES_A_SAVE, seed=SEED,
                                   train_sampling_strategy="sequential", dataloader_pin_memory=False,
                                   logging_strategy="no", report_to=[], disable_tqdm=True)
     count = LAST * BATCH * arguments.world_size
-    samples = [torch.randint(count, (TOKENS,), generator=torch.Generator().manual_seed(number))
-               for number in range(count)]
-    for number, tokens in enumerate(samples):
-        tokens[0] = number  # by which it is known
-    model = GPT2LMHeadModel(GPT2Config(vocab_size=count, n_positions=TOKENS, n_embd=64, n_layer=2, n_head=2,
-                                       bos_token_id=0, eos_token_id=0))
-    trainer = Watched(hook, model=model, args=arguments,
-                      train_dataset=[{"input_ids": tokens, "labels": tokens} for tokens in samples])
-    trainer.train_on()
+    Watched(hook, model=model_of(count), args=arguments, train_dataset=samples_of(count)).train_on()
     hook.done()
 
 
