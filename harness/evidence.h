@@ -60,7 +60,7 @@ struct FileEntry {
 // A file beside the checkpoints that a life found: whether it still begins with what it was then.
 struct RecordKept {
   std::string path;          // below the checkpoint root
-  std::uint64_t bytes = 0;   // before the life, up to the end of the last whole line
+  std::uint64_t bytes = 0;   // before the life, as bytes_to_be_kept() says
   std::string digest;        // of them
   std::string digest_after;  // of as many from its start; "" where there are fewer
 };

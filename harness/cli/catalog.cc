@@ -153,9 +153,11 @@ Result<Scenario> select_one_scenario(const Catalog& catalog, const std::string& 
     return fail(invalid(fmt::format(
         "{} is a sweep: repeat one of its points, by the scenario.json in its folder of the store",
         name)));
-  if (const std::string reason = harness::not_runnable(scenario, subject, options.device);
-      !reason.empty())
-    return fail(invalid(fmt::format("{}: {}", name, reason)));
+  if (const auto runnable = harness::check_runnable(scenario, subject, options.device); !runnable) {
+    Status reason = runnable.error();
+    reason.text = fmt::format("{}: {}", name, reason.text);
+    return fail(std::move(reason));
+  }
   return scenario;
 }
 

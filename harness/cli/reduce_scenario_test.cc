@@ -68,5 +68,15 @@ TEST_F(ReduceTest, WhatPassesIsNotReduced) {
   EXPECT_THAT(ran.output, HasSubstr("reduce: there is nothing to reduce: it passes"));
 }
 
+// Nothing is wrong with what was asked for.
+TEST_F(ReduceTest, AMachineThatCannotLimitMemoryIsTheEnvironmentsFault) {
+  const Ran ran = savegate_.shell(
+      fmt::format("unshare --mount sh -c 'mount -t tmpfs -o ro none /sys/fs/cgroup && "
+                  "{}/savegate reduce host-memory/guard --store {}'",
+                  savegate_.bin(), savegate_.store()));
+  EXPECT_EQ(ran.status, 3) << ran.output;
+  EXPECT_THAT(ran.output, HasSubstr("host-memory/guard: memory is limited by cgroups: "));
+}
+
 }  // namespace
 }  // namespace savegate::cli

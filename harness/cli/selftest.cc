@@ -42,7 +42,8 @@ std::string unshowable(const Control& control, const Scenario& scenario, const S
   const auto& devices = control.devices;
   if (!devices.empty() && std::find(devices.begin(), devices.end(), device) == devices.end())
     return fmt::format("it needs --device {}", fmt::join(devices, " or "));
-  return harness::not_runnable(scenario, subject, device);
+  const auto runnable = harness::check_runnable(scenario, subject, device);
+  return runnable ? "" : runnable.error().text;
 }
 
 struct Skip {

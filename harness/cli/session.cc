@@ -239,8 +239,9 @@ Result<void> Session::run(std::vector<Scenario> scenarios, const Subject& subjec
   };
   for (const Scenario& scenario : scenarios) {
     if (harness::interrupted()) break;
-    if (const std::string reason = harness::not_runnable(scenario, subject, options_.device);
-        !reason.empty()) {
+    if (const auto runnable = harness::check_runnable(scenario, subject, options_.device);
+        !runnable) {
+      const std::string& reason = runnable.error().text;
       const ScenarioResult result = harness::not_run(scenario, Outcome::kSkip, reason);
       progress_.print(reports::render_scenario(result, isatty(STDOUT_FILENO) != 0));
       progress_.print("  " + reason + "\n");

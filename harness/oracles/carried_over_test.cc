@@ -66,6 +66,18 @@ TEST(MovedDirectoryTest, ARestoreFromTheOldPathFails) {
   EXPECT_EQ(verdict.outcome, Outcome::kFail);
 }
 
+// A save path without step directories restores from the root itself.
+TEST(MovedDirectoryTest, AnAbsolutePathWithinTheNewRootPasses) {
+  for (const std::string path : {"/mnt/b", "/mnt/b/step_2"}) {
+    const JobBuilder job =
+        loading_job([&](JobBuilder& each, int rank) { each.resume(rank, 2).path = path; });
+    EXPECT_EQ(moved_directory_works(job.evidence).outcome, Outcome::kPass) << path;
+  }
+  const JobBuilder beside = loading_job(
+      [](JobBuilder& each, int rank) { each.resume(rank, 2).path = "/mnt/b-old/step_2"; });
+  EXPECT_EQ(moved_directory_works(beside.evidence).outcome, Outcome::kFail);
+}
+
 TEST(MovedDirectoryTest, ADamagedCheckpointSaysNothing) {
   JobBuilder job = loading_job(starts_afresh);
   job.at(1).record.tampered.emplace_back("remove latest");

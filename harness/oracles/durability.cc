@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <set>
 
+#include "harness/oracles/tampering.h"
 #include "harness/oracles/view.h"
 
 namespace savegate::harness {
@@ -35,24 +38,27 @@ const SaveGroup* newest_announced(const View& view, const Life& life) {
   return newest;
 }
 
+// Where what it finds of a step is the scenario's own damage, the subject has not lost it.
 class AfterPowerLoss {
  public:
-  AfterPowerLoss(const View& view, const Life& life, const SaveGroup& saved)
-      : view_(view), life_(life), saved_(saved) {}
+  AfterPowerLoss(const View& view, const Life& life, const SaveGroup& saved,
+                 const std::set<std::int64_t>& damaged)
+      : view_(view), life_(life), saved_(saved), damaged_(damaged) {}
 
   Lines run() {
     const auto& found = life_.checkpoints;
     const bool whole = std::any_of(found.begin(), found.end(), [&](const Checkpoint& checkpoint) {
       return checkpoint.complete && checkpoint.step >= saved_.step;
     });
-    if (!whole) {
+    if (!whole && !damaged_.contains(saved_.step)) {
       lines_.push_back(
           fmt::format("life {}: step {} was saved, and no complete checkpoint of it or "
                       "a later one is on disk",
                       life_.record.number, saved_.step));
     }
     for (const Checkpoint& checkpoint : found) {
-      if (!checkpoint.complete) check_incomplete(checkpoint, whole);
+      if (checkpoint.complete || damaged_.contains(checkpoint.step)) continue;
+      check_incomplete(checkpoint, whole);
     }
     return std::move(lines_);
   }
@@ -82,16 +88,16 @@ class AfterPowerLoss {
   bool was_lost(const std::string& path) const {
     return std::any_of(life_.fired.begin(), life_.fired.end(),
                        [&](const faults::FiredRecord& fired) {
-                         return fired.action == "lose" && final_name(fired) == path;
+                         return fired.action == "lose" && name_at_the_end(fired) == path;
                        });
   }
 
   Lines lost_of(const Checkpoint& checkpoint) const {
     Lines lost;
     for (const faults::FiredRecord& fired : life_.fired) {
-      const std::string path = final_name(fired);
-      if (fired.action != "lose" || view_.step_of(path) != checkpoint.step) continue;
-      if (view_.classify(path).temporary) continue;
+      if (fired.action != "lose") continue;
+      const std::string path = name_at_the_end(fired).value_or("");
+      if (view_.step_of(path) != checkpoint.step || view_.classify(path).temporary) continue;
       lost.push_back(fmt::format("life {}: rank {} never synced {}: {} bytes from {} on are lost",
                                  life_.record.number, fired.caller.rank, path, fired.requested,
                                  fired.offset));
@@ -99,13 +105,20 @@ class AfterPowerLoss {
     return lost;
   }
 
-  // The record names the file as it was called when it was first written.
-  std::string final_name(const faults::FiredRecord& fired) const {
+  // The record names the file as it was called when it was first written. Nothing where the file
+  // was deleted, or another one took its name: what it lost is not missed.
+  std::optional<std::string> name_at_the_end(const faults::FiredRecord& fired) const {
     std::string path = fired.path;
     for (const faults::TraceRecord& record : life_.trace.records) {
-      if (record.op != faults::Op::kRename || record.error != 0) continue;
-      if (record.path == path) path = record.path2;
-      if (path.starts_with(record.path + "/")) path.replace(0, record.path.size(), record.path2);
+      if (record.error != 0 || record.begin_seq < fired.seq) continue;
+      if (record.op == faults::Op::kUnlink && record.path == path) return std::nullopt;
+      if (record.op != faults::Op::kRename) continue;
+      if (record.path2 == path && record.path != path) return std::nullopt;
+      if (record.path == path) {
+        path = record.path2;
+      } else if (path.starts_with(record.path + "/")) {
+        path.replace(0, record.path.size(), record.path2);
+      }
     }
     return path;
   }
@@ -113,6 +126,7 @@ class AfterPowerLoss {
   const View& view_;
   const Life& life_;
   const SaveGroup& saved_;
+  const std::set<std::int64_t>& damaged_;
   Lines lines_;
 };
 
@@ -126,7 +140,8 @@ reports::Verdict survives_power_loss(const Evidence& evidence) {
   std::size_t judged = 0;
   std::string why = "the power never went: no rule with `lose`";
   Lines lines;
-  for (const Life& life : evidence.lives) {
+  for (std::size_t i = 0; i < evidence.lives.size(); ++i) {
+    const Life& life = evidence.lives[i];
     if (!power_went(life)) continue;
     const SaveGroup* saved = newest_announced(view, life);
     if (disk_lied(life)) {
@@ -136,9 +151,14 @@ reports::Verdict survives_power_loss(const Evidence& evidence) {
     } else if (!reader_looked(evidence, life)) {
       why = "not obtained: no reader looked at what was left";
     } else {
-      ++judged;
-      const Lines found = AfterPowerLoss(view, life, *saved).run();
+      const std::set<std::int64_t> damaged = damaged_steps(view, i);
+      const Lines found = AfterPowerLoss(view, life, *saved, damaged).run();
       lines.insert(lines.end(), found.begin(), found.end());
+      if (damaged.contains(saved->step)) {
+        why = "what was saved last had been damaged before the power went";
+      } else {
+        ++judged;
+      }
     }
   }
   if (!lines.empty()) {

@@ -81,6 +81,74 @@ TEST(PowerLossTest, AMarkerThatWentWithItsDataPasses) {
             Outcome::kPass);
 }
 
+// Each save writes into `staging/`, then renames it. The loss is of the second save's file.
+template <class Afterwards>
+Outcome with_a_staging_directory(std::int64_t lost_step, Afterwards afterwards) {
+  return survives_power_loss(after_power_loss([&](JobBuilder& job) {
+           for (const std::int64_t step : {1, 2}) {
+             const std::uint64_t written =
+                 job.operation(0, Op::kWrite, "staging/shard-0").begin_seq;
+             if (step == lost_step) {
+               auto& lost = job.fired(0, "lose", Op::kWrite, "staging/shard-0");
+               lost.seq = written;
+             }
+             job.operation(0, Op::kRename, "staging", JobBuilder::directory(step));
+           }
+           afterwards(job);
+         }))
+      .outcome;
+}
+
+// The oldest one is not there whole; its marker is: a loss of its own files would be a violation.
+void spoil_the_oldest(JobBuilder& job) { job.current().checkpoints.front().complete = false; }
+
+TEST(PowerLossTest, ALossIsOfTheStepThatItsFileBelongsTo) {
+  EXPECT_EQ(with_a_staging_directory(1, spoil_the_oldest), Outcome::kFail);
+  EXPECT_EQ(with_a_staging_directory(2, spoil_the_oldest), Outcome::kPass);
+}
+
+TEST(PowerLossTest, WhatAReplacedOrDeletedFileLostIsNotMissed) {
+  EXPECT_EQ(with_a_staging_directory(1,
+                                     [](JobBuilder& job) {
+                                       spoil_the_oldest(job);
+                                       job.operation(0, Op::kRename, "new", "step_1/shard-0");
+                                     }),
+            Outcome::kPass);
+  EXPECT_EQ(with_a_staging_directory(1,
+                                     [](JobBuilder& job) {
+                                       spoil_the_oldest(job);
+                                       job.operation(0, Op::kUnlink, "step_1/shard-0");
+                                     }),
+            Outcome::kPass);
+}
+
+// Two saves; the second one's shard is damaged before the life in which the power goes, `then`.
+template <class Then>
+Outcome with_damage_before(Then then) {
+  JobBuilder job;
+  job.life("save 2");
+  job.save(1);
+  job.save(2);
+  job.end();
+  job.life("save 3");
+  arm(job);
+  job.tamper(JobBuilder::shard(2, 0));
+  then(job);
+  job.end();
+  for (Checkpoint& checkpoint : job.current().checkpoints) {
+    checkpoint.complete = checkpoint.step == 1;
+  }
+  return survives_power_loss(job.evidence).outcome;
+}
+
+TEST(PowerLossTest, WhatTheScenarioDamagedIsNotTakenForALoss) {
+  EXPECT_EQ(with_damage_before([](JobBuilder&) {}), Outcome::kSkip);
+}
+
+TEST(PowerLossTest, WhatWasSavedAgainAfterTheDamageIsJudged) {
+  EXPECT_EQ(with_damage_before([](JobBuilder& job) { job.save(2); }), Outcome::kFail);
+}
+
 TEST(PowerLossTest, WhatADiskLiedAboutIsNotJudged) {
   EXPECT_EQ(survives_power_loss(after_power_loss([](JobBuilder& job) {
               newest(job).complete = false;

@@ -111,7 +111,7 @@ Result<void> LifeRunner::find_records() {
       const std::string path = setup_.backing + "/" + entry.path;
       RecordKept record;
       record.path = entry.path;
-      SAVEGATE_TRY(record.bytes, bytes_of_whole_lines(path));
+      SAVEGATE_TRY(record.bytes, bytes_to_be_kept(path));
       SAVEGATE_TRY(record.digest, digest_start(path, record.bytes));
       record_.records.push_back(std::move(record));
     }

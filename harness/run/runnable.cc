@@ -5,14 +5,14 @@
 
 namespace savegate::harness {
 
-std::string not_runnable(const Scenario& scenario, const Subject& subject,
-                         const std::string& device) {
-  std::string reason = inapplicable(scenario, subject, device);
-  if (!reason.empty() || !scenario.limits_memory()) return reason;
-  if (const auto made = JobCgroup::create(scenario.world); !made) {
-    return "memory is limited by cgroups: " + made.error().to_string();
-  }
-  return "";
+Result<void> check_runnable(const Scenario& scenario, const Subject& subject,
+                            const std::string& device) {
+  if (const std::string reason = inapplicable(scenario, subject, device); !reason.empty())
+    return fail(invalid(reason));
+  if (!scenario.limits_memory()) return {};
+  if (const auto made = JobCgroup::create(scenario.world); !made)
+    return fail(unavailable("memory is limited by cgroups: " + made.error().to_string()));
+  return {};
 }
 
 }  // namespace savegate::harness

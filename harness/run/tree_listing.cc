@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <optional>
 
 #include "harness/run/unique_fd.h"
 
@@ -114,23 +115,57 @@ Result<std::string> digest_file(const std::string& path) {
   }
 }
 
-Result<std::uint64_t> bytes_of_whole_lines(const std::string& path) {
+namespace {
+
+constexpr std::string_view kBlank = " \t\r\n";
+
+Result<std::string> bytes_at(int fd, std::uint64_t begin, std::uint64_t bytes,
+                             const std::string& path) {
+  if (::lseek(fd, static_cast<off_t>(begin), SEEK_SET) < 0)
+    return fail(system_error("lseek", path));
+  std::vector<char> buffer(bytes);
+  SAVEGATE_TRY(const std::size_t filled, read_full(fd, buffer, path));
+  return std::string(buffer.data(), filled);
+}
+
+// Where the items of an array end; nothing if the file is none.
+Result<std::optional<std::uint64_t>> end_of_items(int fd, std::uint64_t size,
+                                                  const std::string& path) {
+  SAVEGATE_TRY(const std::string first,
+               bytes_at(fd, 0, std::min<std::uint64_t>(kLeaf, size), path));
+  const std::size_t opening = first.find_first_not_of(kBlank);
+  if (opening == std::string::npos || first[opening] != '[') return std::nullopt;
+  const std::uint64_t begin = size - std::min<std::uint64_t>(kLeaf, size);
+  SAVEGATE_TRY(const std::string last, bytes_at(fd, begin, size - begin, path));
+  const std::size_t closing = last.find_last_not_of(kBlank);
+  if (closing == std::string::npos || last[closing] != ']') return std::nullopt;
+  const std::size_t item = last.substr(0, closing).find_last_not_of(kBlank);
+  return item == std::string::npos ? begin : begin + item + 1;
+}
+
+// The file's size where it has no whole line.
+Result<std::uint64_t> end_of_lines(int fd, std::uint64_t size, const std::string& path) {
+  std::uint64_t begin = 0;
+  for (std::uint64_t end = size; end > 0; end = begin) {
+    begin = end - std::min<std::uint64_t>(kChunk, end);
+    SAVEGATE_TRY(const std::string part, bytes_at(fd, begin, end - begin, path));
+    const std::size_t line_end = part.rfind('\n');
+    if (line_end != std::string::npos) return begin + line_end + 1;
+  }
+  return size;
+}
+
+}  // namespace
+
+Result<std::uint64_t> bytes_to_be_kept(const std::string& path) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return fail(system_error("open", path));
   struct stat found {};
   if (::fstat(fd.get(), &found) != 0) return fail(system_error("fstat", path));
   const auto size = static_cast<std::uint64_t>(found.st_size);
-  std::vector<char> buffer;
-  for (std::uint64_t end = size; end > 0; end -= buffer.size()) {
-    buffer.resize(std::min<std::uint64_t>(kChunk, end));
-    const std::uint64_t begin = end - buffer.size();
-    if (::lseek(fd.get(), static_cast<off_t>(begin), SEEK_SET) < 0)
-      return fail(system_error("lseek", path));
-    SAVEGATE_TRY(const std::size_t filled, read_full(fd.get(), buffer, path));
-    const std::size_t line_end = std::string_view(buffer.data(), filled).rfind('\n');
-    if (line_end != std::string_view::npos) return begin + line_end + 1;
-  }
-  return size;
+  SAVEGATE_TRY(const std::optional<std::uint64_t> items, end_of_items(fd.get(), size, path));
+  if (items) return *items;
+  return end_of_lines(fd.get(), size, path);
 }
 
 Result<std::string> digest_start(const std::string& path, std::uint64_t bytes) {

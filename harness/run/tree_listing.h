@@ -17,8 +17,9 @@ std::string digest_bytes(std::string_view bytes);
 Result<std::string> digest_file(const std::string& path);
 // Of the first `bytes` of the file; "" where it has fewer, or is not there.
 Result<std::string> digest_start(const std::string& path, std::uint64_t bytes);
-// Up to the end of the file's last whole line; all of a file without any.
-Result<std::uint64_t> bytes_of_whole_lines(const std::string& path);
+// What of a record stays as it is when something is added: up to the end of the last whole line,
+// all of a file without any; of a JSON array everything before the bracket that closes it.
+Result<std::uint64_t> bytes_to_be_kept(const std::string& path);
 // Everything below `root`, in the order of paths. A root that is not there is an empty list.
 Result<std::vector<FileEntry>> list_tree(const std::string& root);
 

@@ -45,11 +45,26 @@ TEST(TreeListingTest, WholeLinesEndAtTheLastNewline) {
   const std::string far(3 << 20, 'x');  // more than is read at once
   for (const std::string& rest : {std::string(), std::string("thr"), far}) {
     ASSERT_TRUE(write_file(path, lines + rest));
-    EXPECT_EQ(bytes_of_whole_lines(path).value_or(0), lines.size());
+    EXPECT_EQ(bytes_to_be_kept(path).value_or(0), lines.size());
   }
   ASSERT_TRUE(write_file(path, far));
-  EXPECT_EQ(bytes_of_whole_lines(path).value_or(0), far.size());
-  EXPECT_FALSE(bytes_of_whole_lines(path + "-gone"));
+  EXPECT_EQ(bytes_to_be_kept(path).value_or(0), far.size());
+  EXPECT_FALSE(bytes_to_be_kept(path + "-gone"));
+}
+
+// It is written anew as a whole, with the bracket after what was added.
+TEST(TreeListingTest, OfAnArrayTheItemsAreKept) {
+  const TestDirectory directory;
+  const std::string path = directory.path() + "/log.json";
+  const std::string items = "[\n {\"loss\": [3, 2]},\n {\"loss\": [1]}";
+  ASSERT_TRUE(write_file(path, items + "\n]\n"));
+  EXPECT_EQ(bytes_to_be_kept(path).value_or(0), items.size());
+  ASSERT_TRUE(write_file(path, items + ",\n {\"loss\": []}\n]\n"));
+  EXPECT_EQ(digest_start(path, items.size()).value_or(""), digest_bytes(items));
+  ASSERT_TRUE(write_file(path, "[]"));
+  EXPECT_EQ(bytes_to_be_kept(path).value_or(0), 1U);
+  ASSERT_TRUE(write_file(path, "[1, 2,\n 3, 4"));  // cut off: no array
+  EXPECT_EQ(bytes_to_be_kept(path).value_or(0), 7U);
 }
 
 TEST(TreeListingTest, ListsFilesFoldersAndLinksInOrder) {
