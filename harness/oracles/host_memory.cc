@@ -63,7 +63,8 @@ void check_rank(const Life& life, int rank, Recorded& recorded) {
 }
 
 // M3 is judged on these: what the process itself holds. File pages are left out, so that a growing
-// page cache hides nothing and raises no alarm.
+// page cache hides nothing and raises no alarm; and of anonymous pages all count, not the process'
+// share of them: of what a fork server imported, each rank's share grows as others end.
 struct Holding {
   const char* name;
   const char* otherwise;  // where there are too few points of the first
@@ -87,7 +88,7 @@ constexpr std::array<Holding, 7> kHoldings = {
      {"deleted_files", "", "", 0.5, 0.5},
      {"threads", "", "", 0.5, 0.5},
      {"children", "", "", 0.5, 0.5},
-     {"pss_anon", "rss_anon", " bytes", kArena, kFilling},
+     {"anonymous", "rss_anon", " bytes", kArena, kFilling},
      {"pss_shmem", "rss_shmem", " bytes", kArena, kFilling},
      {"pinned", "", " bytes", kArena, kFilling}}};
 // The first saves fill pools and caches; fewer points than these show no trend.
@@ -105,21 +106,33 @@ std::map<std::uint64_t, std::int64_t> measured_steps(const Life& life, int rank)
   return steps;
 }
 
-// The least that the rank's process held at each step: a sample taken in the middle of a save holds
-// more, and counts only where there is no other.
+// The steps that the rank saved.
+std::vector<std::int64_t> saved_steps(const Life& life, int rank) {
+  std::set<std::int64_t> saved;
+  for (const MemoryRecord& record : *life.memory) {
+    if (record.rank == rank && record.step && record.phase == "save") saved.insert(*record.step);
+  }
+  return {saved.begin(), saved.end()};
+}
+
+// The least that the rank's process held from the steps before each save to its end: a sample taken
+// in the middle of a save holds more, and counts only where there is no other.
 std::vector<Point> floors(const Life& life, int rank, const char* name) {
   const auto steps = measured_steps(life, rank);
-  std::map<std::int64_t, double> least;
+  const auto saved = saved_steps(life, rank);
+  std::map<std::ptrdiff_t, double> least;
   for (const MemoryRecord& record : *life.memory) {
     const auto value = fact_of(record.facts, name);
     if (record.rank != rank || !record.step || !value) continue;
     if (steps.at(record.time_ns) != *record.step) continue;
-    const auto [at, fresh] = least.emplace(*record.step, static_cast<double>(*value));
+    const auto save =
+        std::lower_bound(saved.begin(), saved.end(), *record.step) - saved.begin() + 1;
+    const auto [at, fresh] = least.emplace(save, static_cast<double>(*value));
     if (!fresh) at->second = std::min(at->second, static_cast<double>(*value));
   }
   std::vector<Point> points;
   points.reserve(least.size());
-  for (const auto& [step, value] : least) points.emplace_back(static_cast<double>(step), value);
+  for (const auto& [save, value] : least) points.emplace_back(static_cast<double>(save), value);
   points.erase(points.begin(),
                points.begin() + static_cast<std::ptrdiff_t>(std::min(kWarmUp, points.size())));
   return points;
@@ -148,13 +161,13 @@ void check_growth(const Life& life, int rank, Growth& growth) {
     const bool few = counted || points.size() < kFewPoints;
     const double slack = few ? holding.slack_of_few : holding.slack;
     const Trend trend = trend_of(points);
-    if (std::string_view(holding.name) == "pss_anon") {
+    if (std::string_view(holding.name) == "anonymous") {
       growth.anonymous = std::max(growth.anonymous, trend.slope);
     }
     if (trend.slope < slack || trend.lower_quartile <= 0) continue;
     growth.lines.push_back(fmt::format(
-        "life {} rank {}: {} grows by {:.2f}{} a save: {:.0f} at step {:.0f}, {:.0f} at step "
-        "{:.0f}",
+        "life {} rank {}: {} grows by {:.2f}{} a save: {:.0f} at save {:.0f}, {:.0f} at save "
+        "{:.0f} of this life",
         life.record.number, rank, name, trend.slope, holding.unit, points.front().second,
         points.front().first, points.back().second, points.back().first));
   }

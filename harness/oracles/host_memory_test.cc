@@ -31,7 +31,7 @@ Evidence job_that_holds(std::uint64_t saves, const std::string& fact, const At& 
   for (std::uint64_t step = 1; step <= saves; ++step) {
     for (int rank = 0; rank < job.world(); ++rank) {
       MemoryRecord record = record_of(rank, "save", static_cast<std::int64_t>(step));
-      record.facts = {{"threads", 3}, {"pss_anon", 50 * kMiB}};
+      record.facts = {{"threads", 3}, {"anonymous", 50 * kMiB}};
       record.facts[fact] = at(step);
       job.current().memory->push_back(record);
     }
@@ -51,7 +51,7 @@ TEST(NothingGrowsTest, ALeakOfEachKindIsFoundWithinTwenty) {
     const auto leaking = [](std::uint64_t step) { return 10 + step; };
     EXPECT_EQ(nothing_grows(job_that_holds(20, fact, leaking)).outcome, Outcome::kFail) << fact;
   }
-  for (const char* fact : {"pss_anon", "pss_shmem", "pinned"}) {
+  for (const char* fact : {"anonymous", "pss_shmem", "pinned"}) {
     const auto leaking = [](std::uint64_t step) { return (10 + step) * kMiB; };
     EXPECT_EQ(nothing_grows(job_that_holds(20, fact, leaking)).outcome, Outcome::kFail) << fact;
   }
@@ -68,14 +68,14 @@ TEST(NothingGrowsTest, AMebibyteASaveIsFoundAmongTheNoiseOfAnAllocator) {
   const auto noisy = [](std::uint64_t step) {
     return 50 * kMiB + step * kMiB + (step % 3) * 200'000;
   };
-  EXPECT_EQ(nothing_grows(job_that_holds(20, "pss_anon", noisy)).outcome, Outcome::kFail);
+  EXPECT_EQ(nothing_grows(job_that_holds(20, "anonymous", noisy)).outcome, Outcome::kFail);
 }
 
 TEST(NothingGrowsTest, WherePagesWereWalkedTooRarelyTheCountedOnesAreJudged) {
   Evidence evidence =
       job_that_holds(20, "rss_anon", [](std::uint64_t step) { return (50 + step) * kMiB; });
   for (MemoryRecord& record : *evidence.lives[0].memory) {
-    if (*record.step % 5 != 0) record.facts.erase("pss_anon");
+    if (*record.step % 5 != 0) record.facts.erase("anonymous");
   }
   const auto verdict = nothing_grows(evidence);
   EXPECT_EQ(verdict.outcome, Outcome::kFail);
@@ -84,25 +84,25 @@ TEST(NothingGrowsTest, WherePagesWereWalkedTooRarelyTheCountedOnesAreJudged) {
 
 TEST(NothingGrowsTest, AFrameworkMayFillItsPoolsInItsFirstDozensOfSaves) {
   const auto at = [](std::uint64_t step) { return 50 * kMiB + step * 752'000; };
-  EXPECT_EQ(nothing_grows(job_that_holds(20, "pss_anon", at)).outcome, Outcome::kPass);
-  EXPECT_EQ(nothing_grows(job_that_holds(40, "pss_anon", at)).outcome, Outcome::kFail);
+  EXPECT_EQ(nothing_grows(job_that_holds(20, "anonymous", at)).outcome, Outcome::kPass);
+  EXPECT_EQ(nothing_grows(job_that_holds(40, "anonymous", at)).outcome, Outcome::kFail);
 }
 
 TEST(NothingGrowsTest, OfCountedPagesLessThanThreeArenasASaveIsNone) {
   Evidence evidence =
       job_that_holds(20, "rss_anon", [](std::uint64_t step) { return 50 * kMiB + step * 350'000; });
-  for (MemoryRecord& record : *evidence.lives[0].memory) record.facts.erase("pss_anon");
+  for (MemoryRecord& record : *evidence.lives[0].memory) record.facts.erase("anonymous");
   EXPECT_EQ(nothing_grows(evidence).outcome, Outcome::kPass);
 }
 
 TEST(NothingGrowsTest, AnAllocatorsNoiseAloneIsNone) {
   const auto noisy = [](std::uint64_t step) { return 50 * kMiB + (step % 3) * 200'000; };
-  EXPECT_EQ(nothing_grows(job_that_holds(100, "pss_anon", noisy)).outcome, Outcome::kPass);
+  EXPECT_EQ(nothing_grows(job_that_holds(100, "anonymous", noisy)).outcome, Outcome::kPass);
 }
 
 TEST(NothingGrowsTest, WhatFillsDuringTheFirstSavesIsNone) {
   const auto filling = [](std::uint64_t step) { return std::min<std::uint64_t>(step, 5) * kMiB; };
-  EXPECT_EQ(nothing_grows(job_that_holds(20, "pss_anon", filling)).outcome, Outcome::kPass);
+  EXPECT_EQ(nothing_grows(job_that_holds(20, "anonymous", filling)).outcome, Outcome::kPass);
 }
 
 // Files that are written and read stay in the page cache, and mapped ones in the process.
@@ -111,6 +111,25 @@ TEST(NothingGrowsTest, FilePagesAreNotJudged) {
   for (const char* fact : {"pss_file", "cgroup_file", "cgroup_current"}) {
     EXPECT_EQ(nothing_grows(job_that_holds(20, fact, growing)).outcome, Outcome::kPass) << fact;
   }
+}
+
+// A rank's pages are shared with the fork server and its other ranks, of which one after another
+// ends.
+TEST(NothingGrowsTest, ALargerShareOfTheSamePagesIsNone) {
+  const auto shared_by_fewer = [](std::uint64_t step) { return (20 + 2 * step) * kMiB; };
+  EXPECT_EQ(nothing_grows(job_that_holds(20, "pss_anon", shared_by_fewer)).outcome, Outcome::kPass);
+}
+
+// One of ten steps is saved, and each save keeps a descriptor.
+TEST(NothingGrowsTest, GrowthIsOfSavesHoweverManyStepsLieBetweenThem) {
+  Evidence evidence =
+      job_that_holds(200, "open_files", [](std::uint64_t step) { return 10 + (step - 1) / 10; });
+  for (MemoryRecord& record : *evidence.lives[0].memory) {
+    if (*record.step % 10 != 0) record.phase = "update";
+  }
+  const auto verdict = nothing_grows(evidence);
+  EXPECT_EQ(verdict.outcome, Outcome::kFail);
+  EXPECT_THAT(verdict.evidence.at(0), HasSubstr("grows by 1.00 a save"));
 }
 
 // Half of the samples of a step were taken while the save had its files open.

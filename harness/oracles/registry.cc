@@ -156,7 +156,7 @@ const std::vector<Oracle>& all_oracles() {
        "guard's and the rules' kills, the kernel's kills in each rank's cgroup, `gpu_refusals`",
        &within_memory_limit},
       {"M3", "Nothing that a process holds grows from save to save.", "nothing_grows",
-       "`memory.jsonl`: the least that a process held at each step, of threads, children, open "
+       "`memory.jsonl`: the least that a process held around each save, of threads, children, open "
        "files, deleted open files, anonymous, shared and pinned memory; page cache and mapped "
        "files are left out",
        &nothing_grows},
