@@ -101,6 +101,10 @@ std::string text_of(const CgroupPlace& place, const char* name) {
   return text ? std::move(*text) : std::string();
 }
 
+std::string_view anonymous_entry(CgroupVersion version) {
+  return version == CgroupVersion::kTwo ? "anon" : "total_rss";
+}
+
 const char* current_file(CgroupVersion version) {
   return version == CgroupVersion::kTwo ? "memory.current" : "memory.usage_in_bytes";
 }
@@ -116,7 +120,7 @@ void read_cgroup_texts(CgroupVersion version, const CgroupTexts& texts, MemoryFa
   const Fact shmem = entry(texts.stat, two ? "shmem" : "total_shmem");
   facts["cgroup_current"] = number(texts.current);
   facts["cgroup_peak"] = number(texts.peak);
-  facts["cgroup_anon"] = entry(texts.stat, two ? "anon" : "total_rss");
+  facts["cgroup_anon"] = entry(texts.stat, anonymous_entry(version));
   // Both versions count shared memory as file pages too.
   facts["cgroup_file"] = less(entry(texts.stat, two ? "file" : "total_cache"), shmem);
   facts["cgroup_shmem"] = shmem;
@@ -146,6 +150,10 @@ std::optional<CgroupPlace> memory_cgroup_of(pid_t pid) {
 
 std::optional<std::uint64_t> memory_held(const CgroupPlace& place) {
   return number(text_of(place, current_file(place.version)));
+}
+
+std::optional<std::uint64_t> anonymous_held(const CgroupPlace& place) {
+  return entry(text_of(place, "memory.stat"), anonymous_entry(place.version));
 }
 
 std::optional<std::uint64_t> oom_kills_in(const CgroupPlace& place) {

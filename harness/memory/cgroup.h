@@ -40,6 +40,8 @@ std::optional<CgroupPlace> memory_cgroup_of(pid_t pid);
 
 // As its limit is held against: anonymous memory, page cache and what the kernel holds for it.
 std::optional<std::uint64_t> memory_held(const CgroupPlace& place);
+// Of that, what its processes allocated.
+std::optional<std::uint64_t> anonymous_held(const CgroupPlace& place);
 // How many of its own processes the kernel has killed for want of memory.
 std::optional<std::uint64_t> oom_kills_in(const CgroupPlace& place);
 MemoryFacts measure_cgroup(const CgroupPlace& place);

@@ -1,5 +1,7 @@
 #include "harness/memory/guard.h"
 
+#include <algorithm>
+
 namespace savegate::harness {
 namespace {
 
@@ -10,8 +12,10 @@ constexpr std::uint64_t kEvery = 5'000'000;  // ns; reading one file
 std::optional<std::uint64_t> MemoryGuard::run(std::uint64_t now_ns) {
   if (now_ns < next_ns_) return std::nullopt;
   next_ns_ = now_ns + kEvery;
-  const auto held = memory_held(job_);
+  auto held = memory_held(job_);
   if (!held || *held <= allowed_) return std::nullopt;
+  *held -= std::min(*held, anonymous_held(file_system_).value_or(0));
+  if (*held <= allowed_) return std::nullopt;
   next_ns_ = UINT64_MAX;
   return held;
 }

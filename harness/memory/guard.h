@@ -1,8 +1,9 @@
 // A guard as job schedulers have: beyond its threshold of the limit it has the job's largest
 // process killed, without asking. It counts all that the job's cgroup holds, page cache included,
-// which the kernel itself would reclaim.
+// which the kernel itself would reclaim, but for what the file system's daemon allocated: that is
+// none of the job's.
 //
-//   MemoryGuard guard(job.job(), limit.allowed());
+//   MemoryGuard guard(job.job(), job.file_system(), limit.allowed());
 //   if (const auto held = guard.run(now)) …;   // at the latest at next_ns(); once
 #pragma once
 
@@ -15,7 +16,8 @@ namespace savegate::harness {
 
 class MemoryGuard {
  public:
-  MemoryGuard(CgroupPlace job, std::uint64_t allowed) : job_(std::move(job)), allowed_(allowed) {}
+  MemoryGuard(CgroupPlace job, CgroupPlace file_system, std::uint64_t allowed)
+      : job_(std::move(job)), file_system_(std::move(file_system)), allowed_(allowed) {}
 
   std::uint64_t allowed() const { return allowed_; }
   std::uint64_t next_ns() const { return next_ns_; }  // UINT64_MAX once it has acted
@@ -24,6 +26,7 @@ class MemoryGuard {
 
  private:
   CgroupPlace job_;
+  CgroupPlace file_system_;
   std::uint64_t allowed_;
   std::uint64_t next_ns_ = 0;
 };

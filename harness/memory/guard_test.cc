@@ -13,8 +13,14 @@ class MemoryGuardTest : public testing::Test {
   void job_holds(std::uint64_t bytes) {
     ASSERT_TRUE(write_file(folder_.path() + "/memory.current", std::to_string(bytes) + "\n"));
   }
+  void daemon_allocated(std::uint64_t bytes) {
+    ASSERT_TRUE(
+        write_file(daemon_.path() + "/memory.stat", "anon " + std::to_string(bytes) + "\n"));
+  }
   TestDirectory folder_;
-  MemoryGuard guard_{{CgroupVersion::kTwo, folder_.path()}, 1000};
+  TestDirectory daemon_;
+  MemoryGuard guard_{
+      {CgroupVersion::kTwo, folder_.path()}, {CgroupVersion::kTwo, daemon_.path()}, 1000};
 };
 
 TEST_F(MemoryGuardTest, UpToTheThresholdItLooksOn) {
@@ -29,6 +35,15 @@ TEST_F(MemoryGuardTest, BeyondItItActsOnce) {
   EXPECT_EQ(guard_.run(1), 1001U);
   EXPECT_EQ(guard_.next_ns(), UINT64_MAX);
   EXPECT_EQ(guard_.run(UINT64_MAX - 1), std::nullopt);
+}
+
+// Its buffers are one a thread, and its threads more on a larger node.
+TEST_F(MemoryGuardTest, WhatTheFileSystemsDaemonAllocatedIsNotTheJobs) {
+  job_holds(1100);
+  daemon_allocated(100);
+  EXPECT_EQ(guard_.run(1), std::nullopt);
+  daemon_allocated(99);
+  EXPECT_EQ(guard_.run(guard_.next_ns()), 1001U);
 }
 
 TEST_F(MemoryGuardTest, ACgroupThatTellsNothingIsNoReasonToKill) {

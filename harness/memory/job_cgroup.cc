@@ -89,7 +89,7 @@ Result<JobCgroup> JobCgroup::create(int ranks) {
   SAVEGATE_CHECK(make_folder(directory));
   JobCgroup made(base.version, directory, locked(directory, LOCK_EX | LOCK_NB));
   SAVEGATE_CHECK(hand_down(base.version, directory));
-  SAVEGATE_CHECK(make_folder(made.file_system()));
+  SAVEGATE_CHECK(make_folder(made.file_system().directory));
   SAVEGATE_CHECK(make_folder(made.ranks()));
   SAVEGATE_CHECK(hand_down(base.version, made.ranks()));
   for (int rank = 0; rank < ranks; ++rank) SAVEGATE_CHECK(make_folder(made.rank(rank).directory));
@@ -114,7 +114,7 @@ Result<void> JobCgroup::limit_ranks(std::uint64_t bytes) const {
 }
 
 Result<void> JobCgroup::add_file_system(pid_t pid) const {
-  return write_file(file_system() + "/cgroup.procs", std::to_string(pid));
+  return write_file(file_system().directory + "/cgroup.procs", std::to_string(pid));
 }
 
 // "0" is the process that writes it, which then becomes the program.

@@ -28,6 +28,7 @@ class JobCgroup {
 
   CgroupPlace job() const { return {version_, directory_}; }
   CgroupPlace rank(int rank) const;
+  CgroupPlace file_system() const { return {version_, directory_ + "/fs"}; }
   // The kernel kills a rank where they need more than this together and nothing can be reclaimed.
   Result<void> limit_ranks(std::uint64_t bytes) const;
   Result<void> add_file_system(pid_t pid) const;
@@ -38,7 +39,6 @@ class JobCgroup {
   JobCgroup(CgroupVersion version, std::string directory, UniqueFd lock)
       : version_(version), directory_(std::move(directory)), lock_(std::move(lock)) {}
   std::string ranks() const { return directory_ + "/ranks"; }
-  std::string file_system() const { return directory_ + "/fs"; }
 
   CgroupVersion version_;
   std::string directory_;

@@ -187,6 +187,7 @@ void MemorySampler::write_end(int rank, const Target& target) {
 void MemorySampler::write_job() {
   MemoryRecord record = record_of(kWholeJob, {}, kJobEnd);
   record.facts = measure_cgroup(job_->job());
+  record.facts["daemon_anon"] = anonymous_held(job_->file_system());
   file_ << print_memory_record(record) << '\n';
 }
 

@@ -42,6 +42,15 @@ TEST(WithinMemoryLimitTest, BeyondItFailsThoughBelowTheLimit) {
   EXPECT_THAT(verdict.evidence.at(0), HasSubstr("951 bytes at its peak"));
 }
 
+// A daemon of a large node has more threads, each with its buffer.
+TEST(WithinMemoryLimitTest, WhatTheFileSystemsDaemonAllocatedIsNotTheJobs) {
+  Evidence evidence = job_that_peaks_at(1050);
+  evidence.lives[0].memory->front().facts["daemon_anon"] = 100;
+  EXPECT_EQ(within_memory_limit(evidence).outcome, Outcome::kPass);
+  evidence.lives[0].memory->front().facts["daemon_anon"] = 99;
+  EXPECT_EQ(within_memory_limit(evidence).outcome, Outcome::kFail);
+}
+
 TEST(WithinMemoryLimitTest, APeakThatIsNotKnownProvesNothing) {
   Evidence evidence = job_that_peaks_at(1);
   evidence.lives[0].memory->front().facts["cgroup_peak"] = std::nullopt;

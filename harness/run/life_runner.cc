@@ -210,7 +210,7 @@ Result<void> LifeRunner::limit_memory() {
   if (spec_.memory.enforced_by == MemoryLimit::EnforcedBy::kKernel) {
     SAVEGATE_CHECK(cgroup_->limit_ranks(spec_.memory.bytes));
   } else if (spec_.memory.enforced_by == MemoryLimit::EnforcedBy::kGuard) {
-    guard_.emplace(cgroup_->job(), spec_.memory.allowed());
+    guard_.emplace(cgroup_->job(), cgroup_->file_system(), spec_.memory.allowed());
   }
   return {};
 }
