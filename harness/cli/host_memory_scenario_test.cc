@@ -44,7 +44,7 @@ TEST_F(HostMemoryTest, SoundSavesRaiseNoAlarmWhateverThePageCacheDoes) {
   const std::string suite = savegate_.folder() + "/growth.toml";
   const std::string saved = std::to_string(saves());
   const Ran made = savegate_.shell(
-      "awk '/^\\[\\[scenario\\]\\]$/ && ++n == 2 { exit } { sub(/save 12/, \"save " + saved +
+      "awk '/^\\[\\[scenario\\]\\]$/ && ++n == 2 { exit } { sub(/save [0-9]+/, \"save " + saved +
       "\"); print }' " SAVEGATE_SOURCE_DIR "/scenarios/suites/host-memory.toml > " + suite);
   ASSERT_EQ(made.status, 0) << made.output;
   const Ran ran = savegate_.shell("dd if=/dev/zero of=" + savegate_.folder() +

@@ -7,7 +7,7 @@ import jax
 import numpy
 import orbax.checkpoint as ocp
 import savegate_hook
-from state import BATCH, WIDTH, Sharding, fresh, set_streams, streams, updated
+from state import BATCH, WIDTH, Sharding, compiled_update, fresh, set_streams, streams
 
 savegate_hook.fork_point()
 
@@ -19,9 +19,7 @@ class Training:
         self.sharding, self.rank, self.world = Sharding(), rank, world
         self.arrays, self.data = fresh(self.sharding, rank, world)
         self.numbers = {"scheduler": {"rate": 0.1}, "counter": {"step": 0}, "contract": {"world": world}}
-        of_state = self.sharding.of_state()
-        self.updated = jax.jit(updated, out_shardings=(of_state["model"], of_state["optimizer"],
-                                                       self.sharding.replica))
+        self.updated = compiled_update(self.sharding)
 
     @property
     def step(self):
