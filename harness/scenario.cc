@@ -243,6 +243,7 @@ Generator read_generator(TomlReader& table) {
     generator.action = faults::read_action(*action);
   else
     table.error_at("", "a generator needs an action");
+  generator.pairs = table.boolean("pairs", false);
   if (table.has("sample"))
     generator.sample = static_cast<std::uint64_t>(table.integer("sample", 1, 1, 1'000'000));
   return generator;

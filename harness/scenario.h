@@ -120,6 +120,7 @@ struct Generator {
   std::vector<int> ranks;          // empty: all
   std::vector<faults::When> when;  // kills only; kMiddle applies to data operations
   faults::Action action;
+  bool pairs = false;  // two points at once, of different ranks; the later need not be reached
   std::optional<std::uint64_t>
       sample;  // at most so many points, chosen with the seed; coverage is reported
 };

@@ -124,6 +124,22 @@ TEST(CompleteSetTest, ASaveCalledASuccessThatIsNotThereFails) {
   EXPECT_EQ(complete_set(job.evidence).outcome, Outcome::kFail);
 }
 
+// Three saves, of which the reader does not find the first whole.
+JobBuilder job_with_a_broken_first_save(bool rotated) {
+  JobBuilder job;
+  job.life("save 3");
+  for (const int number : {1, 2, 3}) job.save(number);
+  if (rotated) job.operation(0, faults::Op::kUnlink, JobBuilder::shard(1, 0));
+  job.end();
+  job.current().checkpoints.front().complete = false;
+  return job;
+}
+
+TEST(CompleteSetTest, AnEarlierSaveCalledASuccessThatIsNotWholeFails) {
+  EXPECT_EQ(complete_set(job_with_a_broken_first_save(false).evidence).outcome, Outcome::kFail);
+  EXPECT_EQ(complete_set(job_with_a_broken_first_save(true).evidence).outcome, Outcome::kPass);
+}
+
 TEST(CompleteSetTest, AnEmptyShardFails) {
   JobBuilder job = sound_job();
   for (FileEntry& entry : job.at(1).record.tree_after) {

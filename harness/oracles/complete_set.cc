@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "harness/oracles/black_box.h"
@@ -57,6 +58,33 @@ void check_reader(const View& view, const SaveGroup& group, Lines& lines) {
   }
   lines.push_back(fmt::format("after life {}: step {} was saved, and for the reader {}",
                               life.record.number, group.step, found));
+}
+
+// A rotation that was killed may leave a part.
+bool was_deleted_from(const View& view, const SaveGroup& group) {
+  const auto& records = group.life->trace.records;
+  return std::any_of(records.begin(), records.end(), [&](const faults::TraceRecord& record) {
+    const bool removes = record.op == faults::Op::kUnlink || record.op == faults::Op::kRename;
+    return removes && record.error == 0 && record.begin_ns > group.end_ns &&
+           view.step_of(record.path) == group.step;
+  });
+}
+
+// What was saved before the newest is there whole too, unless it was deleted or written anew.
+void check_earlier(const View& view, const SaveGroup& newest, Lines& lines) {
+  const Life& life = *newest.life;
+  for (const SaveGroup& group : view.groups()) {
+    if (group.life != &life || group.step == newest.step || !view.succeeded(group)) continue;
+    if (view.writers(group.step, life.record.ended_ns).size() > 1) continue;
+    for (const Checkpoint& checkpoint : life.checkpoints) {
+      if (checkpoint.step != group.step || checkpoint.complete) continue;
+      if (was_deleted_from(view, group)) continue;
+      lines.push_back(
+          fmt::format("after life {}: step {} was saved, and for the reader is not "
+                      "complete: {}",
+                      life.record.number, group.step, checkpoint.error));
+    }
+  }
 }
 
 void check_leftovers(const View& view, const SaveGroup& group, Lines& lines) {
@@ -117,7 +145,10 @@ reports::Verdict complete_set(const Evidence& evidence) {
       return invalid_evidence("F3", "tampering changed no file", life.record.tampered);
     }
     const SaveGroup* group = newest_success(view, life);
-    if (group != nullptr) check_reader(view, *group, lines);
+    if (group != nullptr) {
+      check_reader(view, *group, lines);
+      check_earlier(view, *group, lines);
+    }
     if (group == nullptr || evidence.subject.layout.shard.empty() ||
         evidence.subject.step_pattern.empty()) {
       continue;

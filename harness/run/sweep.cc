@@ -115,6 +115,12 @@ class Names {
   std::set<std::string> known_;
 };
 
+// Whoever calls is killed: that is a child only where a child calls.
+bool is_for_children(const Generator& generator) {
+  const auto* kill = std::get_if<KillAction>(&generator.action);
+  return kill != nullptr && kill->target == faults::KillTarget::kChild;
+}
+
 SweepPoint make_point(const Generator& generator, const TraceRecord& record,
                       const std::string& pattern, std::uint64_t nth) {
   SweepPoint point;
@@ -122,6 +128,7 @@ SweepPoint make_point(const Generator& generator, const TraceRecord& record,
   point.rule.match.ranks = {record.caller.rank};
   point.rule.match.phase = generator.phase;
   point.rule.match.nth = nth;
+  if (is_for_children(generator)) point.rule.match.relations = {faults::Relation::kChild};
   // An error of reads and writes lasts: where the kernel cuts a call into several operations and a
   // later one fails, the caller sees a short call and rightly asks again for the rest.
   const bool lasts = std::holds_alternative<faults::ErrnoAction>(generator.action) &&
@@ -190,6 +197,9 @@ std::vector<SweepPoint> all_points(const Generator& generator, Kind kind,
   std::erase_if(records, [&](const TraceRecord* record) {
     const int rank = record->caller.rank;
     const auto& ranks = generator.ranks;
+    if (is_for_children(generator) && record->caller.relation != faults::Relation::kChild) {
+      return true;
+    }
     return rank < 0 || !belongs(kind, record->op) || !in_phase(record->phase, generator.phase) ||
            (!ranks.empty() && std::find(ranks.begin(), ranks.end(), rank) == ranks.end());
   });
@@ -219,6 +229,32 @@ std::vector<std::size_t> sample(std::size_t size, std::size_t count, std::uint64
   indices.resize(count);
   std::sort(indices.begin(), indices.end());
   return indices;
+}
+
+// What is tried at once, by their indices: each point, or each two of different ranks.
+using Together = std::vector<std::size_t>;
+std::vector<Together> tries_of(const std::vector<SweepPoint>& points, bool pairs) {
+  std::vector<Together> tries;
+  for (std::size_t first = 0; first < points.size(); ++first) {
+    if (!pairs) tries.push_back({first});
+    for (std::size_t second = first + 1; pairs && second < points.size(); ++second) {
+      if (points[first].rule.match.ranks == points[second].rule.match.ranks) continue;
+      tries.push_back({first, second});
+    }
+  }
+  return tries;
+}
+
+// The first one may end what the others were to meet.
+void add_rules(const std::vector<SweepPoint>& points, const Together& together, LifeSpec& life,
+               std::string& text) {
+  for (const std::size_t index : together) {
+    Rule rule = points[index].rule;
+    rule.name = points[index].text;
+    rule.required = index == together.front();
+    text += (text.empty() ? "" : ", ") + rule.name;
+    life.plan.rules.push_back(std::move(rule));
+  }
 }
 
 std::string numbered(const std::string& name, std::size_t number) {
@@ -263,18 +299,17 @@ Result<Sweep> make_sweep(const Scenario& scenario, const faults::Trace& trace) {
                         std::to_string(generator.life)));
   }
   SAVEGATE_TRY(const std::vector<SweepPoint> points, sweep_points(generator, trace));
+  const std::vector<Together> tries = tries_of(points, generator.pairs);
   Sweep sweep;
   sweep.coverage.scenario = scenario.name;
-  sweep.coverage.known = points.size();
+  sweep.coverage.known = tries.size();
   for (const std::size_t index :
-       sample(points.size(), generator.sample.value_or(points.size()), scenario.seed)) {
+       sample(tries.size(), generator.sample.value_or(tries.size()), scenario.seed)) {
     Scenario one = scenario;
     one.generator.reset();
-    one.point = points[index].text;
     one.name = numbered(scenario.name, index + 1);
-    Rule rule = points[index].rule;
-    rule.name = one.point;
-    one.lives[static_cast<std::size_t>(generator.life - 1)].plan.rules.push_back(std::move(rule));
+    add_rules(points, tries[index], one.lives[static_cast<std::size_t>(generator.life - 1)],
+              one.point);
     sweep.scenarios.push_back(std::move(one));
   }
   sweep.coverage.tried = sweep.scenarios.size();

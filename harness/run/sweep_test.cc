@@ -110,6 +110,35 @@ TEST_F(SweepTest, AnErrorOfAWriteLastsAndThatOfAnotherOperationDoesNot) {
   }
 }
 
+TEST_F(SweepTest, PairsAreOfDifferentRanksAndTheLaterNeedNotBeReached) {
+  scenario_.generator->action = faults::ErrnoAction{};
+  scenario_.generator->pairs = true;
+  EXPECT_THAT(points(),
+              ElementsAre("rank 0 create step_2/shard-0 nth 1, rank 1 write step_2/shard-1 nth 1",
+                          "rank 0 write step_2/shard-0 nth 1, rank 1 write step_2/shard-1 nth 1",
+                          "rank 1 write step_2/shard-1 nth 1, rank 0 write step_2/shard-0 nth 2",
+                          "rank 1 write step_2/shard-1 nth 1, rank 0 fsync step_2/shard-0 nth 1"));
+  const auto sweep = make_sweep(scenario_, trace_);
+  EXPECT_EQ(sweep->coverage.known, 4U);
+  const auto& rules = sweep->scenarios.at(0).lives.at(0).plan.rules;
+  ASSERT_EQ(rules.size(), 2U);
+  EXPECT_TRUE(rules[0].required);
+  EXPECT_FALSE(rules[1].required);
+}
+
+// In an operation of the rank's own it would be the rank that dies.
+TEST_F(SweepTest, AKillOfTheChildHasItsPointsWhereAChildCalls) {
+  KillAction kill;
+  kill.target = faults::KillTarget::kChild;
+  scenario_.generator->action = kill;
+  EXPECT_THAT(points(), ElementsAre());
+  trace_.records.at(4).caller.relation = faults::Relation::kChild;
+  EXPECT_THAT(points(), ElementsAre("rank 1 write step_2/shard-1 nth 1 before"));
+  const auto sweep = make_sweep(scenario_, trace_);
+  EXPECT_THAT(sweep->scenarios.at(0).lives.at(0).plan.rules.at(0).match.relations,
+              ElementsAre(faults::Relation::kChild));
+}
+
 TEST_F(SweepTest, EveryPhaseTakesTheMarks) {
   scenario_.generator->at = "every phase";
   ASSERT_EQ(points().size(), 1U);

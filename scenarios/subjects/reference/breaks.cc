@@ -11,8 +11,8 @@ const std::vector<Break>& all_breaks() {
   static const std::vector<Break> breaks = [] {
     std::vector<Break> all;
     for (const auto& some :
-         {file_breaks(), save_breaks(), restore_breaks(), report_breaks(), async_breaks(),
-          device_breaks(), memory_breaks(), directory_breaks()}) {
+         {file_breaks(), save_breaks(), child_breaks(), restore_breaks(), report_breaks(),
+          async_breaks(), device_breaks(), memory_breaks(), directory_breaks()}) {
       all.insert(all.end(), some.begin(), some.end());
     }
     return all;

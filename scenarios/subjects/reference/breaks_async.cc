@@ -67,6 +67,24 @@ class KeepStaging : public Staging {
   void trim() override {}
 };
 
+class ForgetBackgroundFailure : public Saver {
+ public:
+  using Saver::Saver;
+  Result<void> protocol() override {
+    static_cast<void>(Saver::protocol());
+    return {};
+  }
+};
+
+class PointerAtDispatch : public Saver {
+ public:
+  using Saver::Saver;
+  Result<void> begin() override {
+    SAVEGATE_CHECK(agree(publish_pointer()));
+    return Saver::begin();
+  }
+};
+
 template <class Broken>
 void replace_staging(Options& /*options*/, Parts& parts) {
   parts.staging = [](gpu::Backend& device) { return std::make_unique<Broken>(device); };
@@ -79,6 +97,10 @@ std::vector<Break> async_breaks() {
       {"late-snapshot", "the tensors are read as they are written, not at the call", late_snapshot},
       {"reuse-staging-early", "a staging buffer takes the next snapshot before it is written",
        replace_staging<ReuseStagingEarly>},
+      {"forget-background-failure", "a failure after the call has returned is not kept",
+       replace_saver<ForgetBackgroundFailure>},
+      {"pointer-at-dispatch", "the pointer moves when the save begins to be written",
+       replace_saver<PointerAtDispatch>},
       {"keep-staging", "staging blocks are never given back to the system",
        replace_staging<KeepStaging>},
   };

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <map>
+#include <vector>
 
 #include "scenarios/subjects/reference/breaks_parts.h"
 
@@ -81,6 +83,55 @@ class AbortOnWriteError : public Files {
   }
 };
 
+// The rank's own items stay in a buffer of the program, as those of a stream do; what is synced is
+// the file without them.
+class Buffered : public Unverified {
+ public:
+  using Unverified::Unverified;
+  Result<void> write(int fd, const std::string& path, const std::byte* data, std::size_t bytes,
+                     std::uint64_t offset) override {
+    if (!file_name(path).starts_with("state-"))
+      return Unverified::write(fd, path, data, bytes, offset);
+    buffers_[fd].insert(buffers_[fd].end(), data, data + bytes);
+    return {};
+  }
+
+ protected:
+  Result<void> flush(int fd, const std::string& path) {
+    const auto buffer = buffers_.extract(fd);
+    if (buffer.empty()) return {};
+    return Files::write(fd, path, buffer.mapped().data(), buffer.mapped().size(), 0);
+  }
+
+  std::map<int, std::vector<std::byte>> buffers_;  // by descriptor
+};
+
+class FlushAfterFsync : public Buffered {
+ public:
+  using Buffered::Buffered;
+  Result<void> close(int fd, const std::string& path) override {
+    auto flushed = flush(fd, path);
+    auto closed = Buffered::close(fd, path);
+    return flushed ? closed : flushed;
+  }
+};
+
+// The files stay open: the buffers are written when the program ends, if it does.
+class FlushAtExit : public Buffered {
+ public:
+  using Buffered::Buffered;
+  ~FlushAtExit() override {
+    while (!buffers_.empty()) {
+      const int fd = buffers_.begin()->first;
+      static_cast<void>(flush(fd, ""));
+      static_cast<void>(Files::close(fd, ""));
+    }
+  }
+  Result<void> close(int fd, const std::string& path) override {
+    return buffers_.contains(fd) ? Result<void>() : Buffered::close(fd, path);
+  }
+};
+
 class IgnoreFsyncError : public Unverified {
  public:
   using Unverified::Unverified;
@@ -122,6 +173,10 @@ std::vector<Break> file_breaks() {
        replace_files<IgnoreWriteError>},
       {"abort-on-write-error", "a write that fails aborts the process",
        replace_files<AbortOnWriteError>},
+      {"flush-after-fsync", "a file is synced before the program's buffer is written to it",
+       replace_files<FlushAfterFsync>},
+      {"flush-at-exit", "the program's buffer is written to a file when the program ends",
+       replace_files<FlushAtExit>},
       {"ignore-fsync-error", "the result of fsync is not looked at",
        replace_files<IgnoreFsyncError>},
       {"ignore-close-error", "the result of close is not looked at",

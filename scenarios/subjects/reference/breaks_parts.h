@@ -45,6 +45,7 @@ void replace_step_log(Options& /*options*/, Parts& parts) {
 
 std::vector<Break> file_breaks();
 std::vector<Break> save_breaks();
+std::vector<Break> child_breaks();
 std::vector<Break> restore_breaks();
 std::vector<Break> report_breaks();
 std::vector<Break> async_breaks();

@@ -119,6 +119,20 @@ class ResetMoments : public Restorer {
   }
 };
 
+// As where the file of the streams is refused, and the exception is logged.
+class SwallowOwnItems : public Restorer {
+ public:
+  using Restorer::Restorer;
+  Result<void> load(State& state) override {
+    SAVEGATE_CHECK(load_shard(state));
+    if (const auto loaded = load_state_file(state); !loaded) {
+      std::fprintf(stderr, "%s: going on without\n", loaded.error().to_string().c_str());
+      state.random = fresh_random(job_.rank);
+    }
+    return {};
+  }
+};
+
 class SaveWithoutRandom : public Saver {
  public:
   using Saver::Saver;
@@ -231,6 +245,8 @@ std::vector<Break> restore_breaks() {
        replace_restorer<NewestByName>},
       {"drop-rng", "random number streams are neither saved nor restored nor reported",
        drop_random},
+      {"swallow-own-items", "a rank's own items that cannot be loaded are done without",
+       replace_restorer<SwallowOwnItems>},
       {"repeat-samples", "the data position begins at 0 after a resume",
        replace_training<RepeatSamples>},
       {"ignore-contract", "another run's checkpoint is taken", replace_restorer<IgnoreContract>},

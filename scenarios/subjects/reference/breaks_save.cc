@@ -13,7 +13,7 @@ class MarkerFirst : public Saver {
   Result<void> protocol() override {
     SAVEGATE_CHECK(begin());
     SAVEGATE_CHECK(agree(prepare_directory()));
-    SAVEGATE_CHECK(gather_records(write_files()));
+    SAVEGATE_CHECK(gather_records(write_files().map([this] { return written_records(); })));
     SAVEGATE_CHECK(publish_marker());
     SAVEGATE_CHECK(agree(settle_files()));
     SAVEGATE_CHECK(agree(publish_pointer()));
@@ -89,6 +89,34 @@ class PointerInPlace : public Saver {
   }
 };
 
+// In between there is no pointer, and whatever it named is out of sight.
+class SwapWindow : public Saver {
+ public:
+  using Saver::Saver;
+  Result<void> publish_pointer() override {
+    if (is_first()) SAVEGATE_CHECK(job_.files.remove(job_.path(kPointerName)));
+    return Saver::publish_pointer();
+  }
+};
+
+// Each rank for itself, and one of them is the first.
+class RenameRace : public Saver {
+ public:
+  using Saver::Saver;
+  std::string directory() const override { return Saver::directory() + ".staging"; }
+  Result<void> publish_pointer() override {
+    SAVEGATE_CHECK(job_.files.rename(directory(), Saver::directory()));
+    return Saver::publish_pointer();
+  }
+  Result<void> protocol() override {
+    SAVEGATE_CHECK(begin());
+    SAVEGATE_CHECK(agree(prepare_directory()));
+    SAVEGATE_CHECK(gather_records(store_files()));
+    SAVEGATE_CHECK(agree(publish_marker()));
+    return publish_pointer();
+  }
+};
+
 // The digest is taken of what is written, so reading back finds nothing amiss.
 class CorruptOnWrite : public Saver {
  public:
@@ -140,6 +168,10 @@ std::vector<Break> save_breaks() {
       {"skip-collective", "the last rank leaves out a barrier", replace_saver<SkipCollective>},
       {"pointer-in-place", "the pointer is truncated and written in place",
        replace_saver<PointerInPlace>},
+      {"swap-window", "the old pointer is deleted before the new one takes its name",
+       replace_saver<SwapWindow>},
+      {"rename-race", "every rank gives the one directory its final name",
+       replace_saver<RenameRace>},
       {"corrupt-on-write", "a byte is flipped on its way into the shard and into its digest",
        replace_saver<CorruptOnWrite>},
       {"leave-temporary", "a temporary file stays beside the published checkpoint",

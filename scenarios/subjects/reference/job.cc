@@ -18,6 +18,8 @@ std::optional<std::uint64_t> get(const Json& json, const char* key) {
   return found->get<std::uint64_t>();
 }
 
+}  // namespace
+
 std::string print_vote(const Result<void>& own, const std::string& payload) {
   Json json = {{"ok", own.has_value()}};
   if (own) {
@@ -52,8 +54,6 @@ Result<std::string> parse_vote(const std::string& text) {
   status.done = get(json, "done");
   return fail(std::move(status));
 }
-
-}  // namespace
 
 Result<void> Comms::barrier() {
   const std::uint64_t number = ++number_;

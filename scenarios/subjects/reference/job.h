@@ -48,6 +48,7 @@ struct Job {
   int format = kNewestFormat;     // of checkpoints: the one it writes, and the newest it knows
   Comms* device_comms = nullptr;  // the training's, where devices have their own
   WakeProbe* wake_probe = nullptr;
+  bool writer_process = false;   // a child process writes the files of a save
   bool through_copy = false;     // saves write from, and loads go into, a second set of tensors
   bool step_log = false;         // kept beside the checkpoints
   std::uint64_t step_bytes = 0;  // of device memory that a training step works in
@@ -57,6 +58,10 @@ struct Job {
   }
   std::string path(const std::string& name) const { return root + "/" + name; }
 };
+
+// An outcome as text, for whoever is to hear of it.
+std::string print_vote(const Result<void>& own, const std::string& payload);
+Result<std::string> parse_vote(const std::string& text);
 
 // What each rank said of its own step, in rank order, with what it had to tell the others.
 using Votes = std::vector<Result<std::string>>;

@@ -20,6 +20,7 @@ struct Arguments {
   int expert_parallel = 1;
   bool asynchronous = false;
   std::size_t most_in_flight = 1;
+  bool writer_process = false;
   bool through_copy = false;
   std::uint64_t step_bytes = 0;
   bool step_log = false;
@@ -56,6 +57,9 @@ void declare(CLI::App& app, Arguments& arguments) {
   app.add_option("--in-flight", arguments.most_in_flight,
                  "Asynchronous saves that may be under way at once")
       ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--writer-process", arguments.writer_process,
+                 "Write the files of a save in a child process, on CPU (true, false)")
       ->capture_default_str();
   app.add_option("--through-copy", arguments.through_copy,
                  "Write from, and load into, a copy of the tensors on their device (true, false)")
@@ -97,6 +101,7 @@ Options options_of(const Arguments& arguments) {
   options.expert_parallel = arguments.expert_parallel;
   options.asynchronous = arguments.asynchronous;
   options.most_in_flight = arguments.most_in_flight;
+  options.writer_process = arguments.writer_process;
   options.through_copy = arguments.through_copy;
   options.step_bytes = arguments.step_bytes;
   options.step_log = arguments.step_log;

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "scenarios/subjects/reference/asynchronous_saves.h"
+#include "scenarios/subjects/reference/child_saver.h"
 #include "scenarios/subjects/reference/file_writer.h"
 #include "scenarios/subjects/reference/wake.h"
 
@@ -229,7 +230,10 @@ int refuse(Reporter& reporter, const Status& error) {
 Parts sound_parts() {
   Parts parts;
   parts.files = [](int rank) { return std::make_unique<Files>(rank); };
-  parts.saver = [](Job& job) { return std::make_unique<Saver>(job); };
+  parts.saver = [](Job& job) -> std::unique_ptr<Saver> {
+    if (job.writer_process) return std::make_unique<ChildSaver>(job);
+    return std::make_unique<Saver>(job);
+  };
   parts.staging = [](gpu::Backend& device) { return std::make_unique<Staging>(device); };
   parts.restorer = [](Job& job) { return std::make_unique<Restorer>(job); };
   parts.training = [](Job& job) { return std::make_unique<Training>(job); };
@@ -273,6 +277,7 @@ int run_program(const Options& options, const Parts& parts) {
           .format = options.format,
           .device_comms = own_ways ? &device_comms : nullptr,
           .wake_probe = wake_probe ? &*wake_probe : nullptr,
+          .writer_process = options.writer_process,
           .through_copy = options.through_copy,
           .step_log = options.step_log,
           .step_bytes = options.step_bytes};

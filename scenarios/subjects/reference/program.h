@@ -29,7 +29,8 @@ struct Options {
   int expert_parallel = 1;
   bool asynchronous = false;
   std::size_t most_in_flight = 1;  // asynchronous saves that are not durable yet
-  bool through_copy = false;       // as in Job
+  bool writer_process = false;     // as in Job
+  bool through_copy = false;
   std::uint64_t step_bytes = 0;
   bool step_log = false;
   int format = kNewestFormat;  // as in Job

@@ -38,10 +38,11 @@ Result<void> Saver::protocol() {
     SAVEGATE_CHECK(agree(take_copy()));
   }
   job_.worker.phase("write");
-  auto written = write_files();
-  if (written) written = settle_files();
-  if (written) written = release_copy();
-  SAVEGATE_CHECK(gather_records(written));
+  auto stored = store_files();
+  if (stored) {
+    if (const auto released = release_copy(); !released) stored = fail(released.error());
+  }
+  SAVEGATE_CHECK(gather_records(stored));
   job_.worker.phase("marker");
   SAVEGATE_CHECK(agree(publish_marker()));
   job_.worker.phase("pointer");
@@ -77,6 +78,12 @@ Result<void> Saver::release_copy() {
   if (!job_.through_copy) return {};
   copy_.memory.clear();
   return job_.backend.trim();
+}
+
+Result<std::vector<FileRecord>> Saver::store_files() {
+  SAVEGATE_CHECK(write_files());
+  SAVEGATE_CHECK(settle_files());
+  return written_records();
 }
 
 Result<void> Saver::write_files() {
@@ -135,11 +142,15 @@ Result<void> Saver::settle_files() {
   return job_.files.sync_directory(directory());
 }
 
-Result<void> Saver::gather_records(const Result<void>& own) {
+std::vector<FileRecord> Saver::written_records() const {
   std::vector<FileRecord> records;
   records.reserve(writers_.size());
   for (const FileWriter& writer : writers_) records.push_back(writer.record());
-  SAVEGATE_TRY(const auto all, agree(own, print_records(records)));
+  return records;
+}
+
+Result<void> Saver::gather_records(const Result<std::vector<FileRecord>>& own) {
+  SAVEGATE_TRY(const auto all, own ? agree({}, print_records(*own)) : agree(fail(own.error())));
   for (const std::string& text : all) {
     SAVEGATE_TRY(const auto some, parse_records(text));
     records_.insert(records_.end(), some.begin(), some.end());

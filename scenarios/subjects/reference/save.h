@@ -45,11 +45,13 @@ class Saver {
   virtual Result<void> prepare_directory();  // rank 0
   virtual Result<void> take_copy();          // where saves write from one
   virtual Result<void> release_copy();       // and its memory goes back to the device
-  virtual Result<void> write_files();        // under temporary names
-  virtual Result<void> settle_files();       // durable, verified, in place
-  virtual Result<void> publish_marker();     // rank 0
-  virtual Result<void> publish_pointer();    // rank 0
-  virtual void abandon();                    // after a failure
+  // This rank's files, durable, verified and in place: write_files(), settle_files().
+  virtual Result<std::vector<FileRecord>> store_files();
+  virtual Result<void> write_files();      // under temporary names
+  virtual Result<void> settle_files();     // durable, verified, in place
+  virtual Result<void> publish_marker();   // rank 0
+  virtual Result<void> publish_pointer();  // rank 0
+  virtual void abandon();                  // after a failure
 
   virtual Result<void> write_shard();
   Result<void> write_state_file();
@@ -62,7 +64,8 @@ class Saver {
   virtual Result<void> judge(const Votes& votes) { return first_error(votes); }
 
   // All ranks' records, for the marker.
-  Result<void> gather_records(const Result<void>& own);
+  Result<void> gather_records(const Result<std::vector<FileRecord>>& own);
+  std::vector<FileRecord> written_records() const;  // of this rank's files
   Result<void> write_pointer(const std::string& text);
 
   // Complete checkpoints but for the newest, rank 0.
@@ -70,7 +73,8 @@ class Saver {
   virtual bool is_kept(std::int64_t step) const;  // outside of rotation
 
   bool is_first() const { return job_.rank == 0; }
-  std::string directory() const { return job_.path(step_name(step_)); }
+  // That the files are written in.
+  virtual std::string directory() const { return job_.path(step_name(step_)); }
   std::string path(const std::string& name) const { return directory() + "/" + name; }
 
   Job& job_;
