@@ -50,8 +50,9 @@ const std::vector<Oracle>& all_oracles() {
        &per_rank_digests},
       {"F3", "All shards are there and whole, and a damaged file is found before it is used.",
        "complete_set",
-       "tree after the life: number and size of shards, temporary files left; trees before and "
-       "after tampering against `resumed`; corrupted reads",
+       "tree after the life: number and size of shards, temporary files left; the reader on every "
+       "save called a success and not deleted; trees before and after tampering against "
+       "`resumed`; corrupted reads",
        &complete_set},
       {"F4", "Short writes and reads are continued, EINTR is retried.", "short_io_continued",
        "trace: later operations of the rank on the file cover the rest, or the save or load failed",
@@ -73,7 +74,7 @@ const std::vector<Oracle>& all_oracles() {
       {"F9", "What was announced as saved is there after a power loss at any later moment.",
        "survives_power_loss",
        "rules with `lose` and what they took; the reader's checkpoints after the mount ended; "
-       "renames in the trace (subjects that claim durability)",
+       "names in the trace; trees before and after tampering (subjects that claim durability)",
        &survives_power_loss},
       {"F10", "What older code wrote is loaded; what is not known is refused with a reason.",
        "older_formats_load",
@@ -141,8 +142,8 @@ const std::vector<Oracle>& all_oracles() {
        "moved_directory_works", "the directory of each life, which is another one; `resumed`",
        &moved_directory_works},
       {"R7", "Records beside the checkpoints survive a resume.", "records_survive",
-       "digests of the files that `records` of subject.toml names, up to their last whole line: "
-       "before a life, and of as many bytes after it",
+       "digests of the files that `records` of subject.toml names, up to their last whole line, "
+       "or the bracket that closes an array: before a life, and of as many bytes after it",
        &records_survive},
       {"M1", "Host memory is recorded at the end of every phase, on every rank.",
        "host_memory_recorded",

@@ -1,5 +1,6 @@
 // Breaks of what happens to directories, formats and records that are there already.
 
+#include <cerrno>
 #include <cstdio>
 
 #include "scenarios/subjects/reference/breaks_parts.h"
@@ -42,6 +43,27 @@ class RotateFirst : public Saver {
   Result<void> begin() override {
     SAVEGATE_CHECK(agree(is_first() ? delete_old(0) : Result<void>()));
     return Saver::begin();
+  }
+};
+
+// As with a limit of one that is counted before the new one.
+class RotateAll : public Saver {
+ public:
+  using Saver::Saver;
+  Result<void> publish_pointer() override {
+    SAVEGATE_CHECK(Saver::publish_pointer());
+    return is_first() ? delete_old(0) : Result<void>();
+  }
+};
+
+class InsistOnNewDirectory : public Saver {
+ public:
+  using Saver::Saver;
+  Result<void> prepare_directory() override {
+    if (!is_first()) return {};
+    SAVEGATE_TRY(const bool created, job_.files.make_directory(directory()));
+    return created ? job_.files.sync_directory(job_.root)
+                   : fail(system_error("mkdir", directory(), EEXIST));
   }
 };
 
@@ -108,6 +130,9 @@ std::vector<Break> directory_breaks() {
        replace_saver<KeepOldState>},
       {"rotate-first", "the old checkpoints are deleted before the new one is there",
        replace_saver<RotateFirst>},
+      {"rotate-all", "rotation deletes the newest checkpoint too", replace_saver<RotateAll>},
+      {"insist-on-new-directory", "a directory that is there already is an error",
+       replace_saver<InsistOnNewDirectory>},
       {"rotate-kept", "rotation deletes what is to be kept", replace_saver<RotateKept>},
       {"absolute-pointer", "the pointer holds an absolute path, and training begins at 0 elsewhere",
        point_absolutely},

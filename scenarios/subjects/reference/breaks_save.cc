@@ -58,6 +58,24 @@ void leave_without_telling(Options& options, Parts& parts) {
   replace_saver<LeaveWithoutTelling>(options, parts);
 }
 
+// The first rank tells its peers good-bye, for the others the failure passes: each waits in another
+// collective.
+class SplitOnFailure : public Saver {
+ public:
+  using Saver::Saver;
+  Result<void> protocol() override {
+    auto saved = Saver::protocol();
+    if (saved) return saved;
+    if (is_first()) {
+      static_cast<void>(agree(saved));
+      return saved;
+    }
+    writers_.clear();
+    records_.clear();
+    return Saver::protocol();
+  }
+};
+
 class AdvanceOnFailure : public Saver {
  public:
   using Saver::Saver;
@@ -163,6 +181,8 @@ std::vector<Break> save_breaks() {
        replace_saver<IgnorePeerFailure>},
       {"leave-without-telling", "the failing rank leaves the save, its peers wait for it",
        leave_without_telling},
+      {"split-on-failure", "all ranks but the first take a failure for one that passes",
+       replace_saver<SplitOnFailure>},
       {"advance-on-failure", "the pointer moves although the save failed",
        replace_saver<AdvanceOnFailure>},
       {"skip-collective", "the last rank leaves out a barrier", replace_saver<SkipCollective>},
