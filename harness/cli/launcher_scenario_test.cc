@@ -164,10 +164,21 @@ TEST_F(LauncherTest, WhereTheOptionsOfALauncherEndIsNotGuessed) {
 
 // Without its record a rank's end would be unknown.
 TEST_F(LauncherTest, ARankWhoseRecordCannotBeWrittenIsNotStarted) {
-  const Ran ran = savegate_.shell("RANK=0 SAVEGATE_RANKS=" + savegate_.folder() + "/missing " +
-                                  savegate_.bin() + "/savegate-rank -- echo started");
+  const Ran ran = savegate_.shell("RANK=0 SAVEGATE_DIR=/ SAVEGATE_RANKS=" + savegate_.folder() +
+                                  "/missing " + savegate_.bin() + "/savegate-rank -- echo begun");
   EXPECT_EQ(ran.status, 2);
-  EXPECT_THAT(ran.output, testing::Not(HasSubstr("started")));
+  EXPECT_THAT(ran.output, HasSubstr("cannot open the record"));
+  EXPECT_THAT(ran.output, testing::Not(HasSubstr("begun")));
+}
+
+// As slurmd starts it where that is not in savegate's sandbox.
+TEST_F(LauncherTest, ARankThatDoesNotSeeTheMountIsNotStarted) {
+  const Ran ran =
+      savegate_.shell("RANK=0 SAVEGATE_DIR=/missing SAVEGATE_RANKS=" + savegate_.folder() + " " +
+                      savegate_.bin() + "/savegate-rank -- echo begun");
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_THAT(ran.output, HasSubstr("outside of savegate's sandbox"));
+  EXPECT_THAT(ran.output, testing::Not(HasSubstr("begun")));
 }
 
 }  // namespace

@@ -301,6 +301,13 @@ TEST(OutcomeTest, EachHasItsName) {
   EXPECT_EQ(outcome_of_first(mixed), "mixed");
 }
 
+// Its launcher started none.
+TEST(OutcomeTest, ALifeWithoutARankProvesNothing) {
+  JobBuilder job = sound_job();
+  job.at(0).record.ranks.clear();
+  EXPECT_EQ(expected_outcome(job.evidence).outcome, Outcome::kInvalid);
+}
+
 TEST(OutcomeTest, AnotherThanExpectedFails) {
   JobBuilder job = sound_job();
   EXPECT_EQ(expected_outcome(job.evidence).outcome, Outcome::kPass);

@@ -177,7 +177,7 @@ bool was_killed(const Life& life) {
 }
 
 bool was_put_to_the_test(const Life& life) {
-  return (!life.spec.memory.kills() || died_by_memory(life)) &&
+  return !life.record.ranks.empty() && (!life.spec.memory.kills() || died_by_memory(life)) &&
          std::all_of(
              life.record.rules.begin(), life.record.rules.end(),
              [](const reports::FiredCount& rule) { return !rule.required || rule.hits > 0; }) &&

@@ -116,6 +116,14 @@ int run(char** command) {
                stderr);
     return kUsage;
   }
+  const char* checkpoints = std::getenv("SAVEGATE_DIR");
+  if (checkpoints == nullptr || ::access(checkpoints, F_OK) != 0) {
+    std::fputs(
+        "savegate-rank: SAVEGATE_DIR is not to be seen here: the launcher's ranks are started "
+        "by a service outside of savegate's sandbox; run savegate itself in the allocation\n",
+        stderr);
+    return kUsage;
+  }
   const int file = ::open((std::string(folder) + "/rank-" + rank).c_str(),
                           O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (file < 0) {
