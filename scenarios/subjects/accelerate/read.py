@@ -29,6 +29,7 @@ def parts(folder):
         yield rank, {"rng": streams}
 
 
+torch.set_num_threads(1)  # on a busy machine more of them wait for each other
 # The newest directory is what the training resumes from: each is announced by being there.
 for folder in pathlib.Path(os.environ["SAVEGATE_DIR"]).glob("step_*"):
     savegate_hook.print_checkpoint(folder, folder.name[len("step_"):], lambda: parts(folder))

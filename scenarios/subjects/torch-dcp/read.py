@@ -4,6 +4,7 @@ import re
 
 import checkpoints
 import savegate_hook
+import torch
 from torch.distributed.checkpoint import FileSystemReader
 from torch.distributed.checkpoint._nested_dict import flatten_state_dict
 from torch.distributed.checkpoint.default_planner import _EmptyStateDictLoadPlanner
@@ -27,5 +28,6 @@ def slices(folder):
         yield rank, {index.fqn: value}
 
 
+torch.set_num_threads(1)  # on a busy machine more of them wait for each other
 for folder in checkpoints.complete():
     savegate_hook.print_checkpoint(folder, checkpoints.step_of(folder), lambda: slices(folder))

@@ -33,6 +33,7 @@ def parts(folder):
         yield rank, {"rng": streams}
 
 
+torch.set_num_threads(1)  # on a busy machine more of them wait for each other
 # get_last_checkpoint() takes a directory by its name: each is announced by being there.
 for folder in pathlib.Path(os.environ["SAVEGATE_DIR"]).glob("checkpoint-*"):
     savegate_hook.print_checkpoint(folder, folder.name[len("checkpoint-"):], lambda: parts(folder))
