@@ -50,7 +50,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   target_compile_options(savegate_flags INTERFACE -Wno-restrict)
 endif()
 # Of sources that are compiled together, these tell what is not so where each is by itself.
-set(savegate_unity_options -Wno-shadow $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+set(savegate_unity_options -Wno-shadow -Wshadow=local $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
 if(CMAKE_UNITY_BUILD)
   target_compile_options(savegate_flags INTERFACE ${savegate_unity_options})
 endif()
@@ -113,6 +113,13 @@ function(savegate_test_program program label sources)
     add_dependencies(unit_tests ${program})
   elseif(SAVEGATE_SANITIZE)
     return()   # scenario tests run other programs; the sanitizer builds hold the unit tests alone
+  endif()
+  if(SAVEGATE_SANITIZE)
+    # One process for a whole program: with a sanitizer in it, its start costs more than most tests.
+    add_test(NAME ${program}
+             COMMAND ${program} --gtest_brief=1 --gtest_output=xml:${CMAKE_BINARY_DIR}/junit-${program}.xml)
+    set_tests_properties(${program} PROPERTIES LABELS ${label} TIMEOUT 1200)
+    return()
   endif()
   include(GoogleTest)
   gtest_discover_tests(${program} PROPERTIES LABELS ${label} TIMEOUT 1200 DISCOVERY_TIMEOUT 60)
