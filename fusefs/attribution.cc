@@ -16,10 +16,14 @@ namespace {
 constexpr std::size_t kMaxThreads = 4096;  // kept, each with a descriptor
 constexpr int kMaxAncestors = 64;
 
-std::string executable(int proc_fd) {
+std::string executable(int proc_fd, const char* name = "exe") {
   std::array<char, 512> link;
-  ssize_t length = ::readlinkat(proc_fd, "exe", link.data(), link.size());
+  ssize_t length = ::readlinkat(proc_fd, name, link.data(), link.size());
   return length < 0 ? std::string() : std::string(link.data(), static_cast<std::size_t>(length));
+}
+
+std::string executable_of(pid_t pid) {
+  return executable(AT_FDCWD, fmt::format("/proc/{}/exe", pid).c_str());
 }
 
 }  // namespace
@@ -62,9 +66,11 @@ struct Attribution::Cached {
     std::array<char, 512> link;
     ssize_t length = ::readlinkat(proc_fd, "exe", link.data(), link.size());
     // While it exits a thread has no program any more; it is still the same.
-    if (length <= 0) return ::faccessat(proc_fd, "stat", F_OK, 0) == 0;
+    if (length <= 0) return lives();
     return std::string_view(link.data(), static_cast<std::size_t>(length)) == exe;
   }
+
+  bool lives() const { return ::faccessat(proc_fd, "stat", F_OK, 0) == 0; }
 
   const int proc_fd;  // /proc/<tid>
   const std::string exe;
@@ -74,36 +80,74 @@ struct Attribution::Cached {
 Attribution::Attribution(pid_t stop_at) : stop_at_(stop_at) {}
 Attribution::~Attribution() = default;
 
-faults::Caller Attribution::caller(pid_t tid) {
-  if (tid <= 0) return {};
-  std::shared_ptr<const Cached> cached;
+std::shared_ptr<const Attribution::Cached> Attribution::cached(pid_t tid) const {
+  std::shared_lock lock(mutex_);
+  const auto found = threads_.find(tid);
+  return found == threads_.end() ? nullptr : found->second;
+}
+
+std::optional<int> Attribution::member_rank(pid_t pid) const {
+  std::shared_lock lock(mutex_);
+  const auto found = members_.find(pid);
+  return found == members_.end() ? std::nullopt : std::optional(found->second.rank);
+}
+
+// As its environment says, which a process whose program is still the same need not be asked again.
+std::optional<int> Attribution::rank_of(pid_t pid) const {
+  std::optional<Member> known;
   {
     std::shared_lock lock(mutex_);
-    if (auto found = threads_.find(tid); found != threads_.end()) cached = found->second;
+    if (auto found = members_.find(pid); found != members_.end()) known = found->second;
   }
-  if (cached && cached->holds()) return cached->caller;
+  if (known && !known->exe.empty() && known->exe == executable_of(pid) &&
+      start_ticks(pid) == known->start_ticks) {
+    return known->rank;
+  }
+  return process_rank(pid);
+}
+
+faults::Caller Attribution::caller(pid_t tid) {
+  if (tid <= 0) return {};
+  if (const auto known = cached(tid); known && known->holds()) return known->caller;
 
   int proc_fd = ::open(fmt::format("/proc/{}", tid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (proc_fd < 0) return {.rank = -1, .relation = faults::Relation::kNone, .pid = tid, .tid = tid};
   std::string exe = executable(proc_fd);
-  Attributed found = attribute(tid, stop_at_, ProcessSource{});
+  Attributed found =
+      attribute(tid, stop_at_,
+                {.status = process_status, .rank = [this](pid_t pid) { return rank_of(pid); }});
+  const Known how = found.rank < 0 ? Known::kByItsWord : Known::kByEnvironment;
   if (found.rank < 0) recall(tid, found);
   faults::Caller caller{found.rank, found.relation, found.pid, tid};
   auto fresh = std::make_shared<const Cached>(proc_fd, std::move(exe), caller);
-  remember(found);
+  remember(found, how);
   std::unordered_map<pid_t, std::shared_ptr<const Cached>> dropped;  // closed after the lock
   std::unique_lock lock(mutex_);
   if (threads_.size() >= kMaxThreads) dropped.swap(threads_);
-  cached = std::exchange(threads_[tid], std::move(fresh));
+  const auto old = std::exchange(threads_[tid], std::move(fresh));
   lock.unlock();
   return caller;
+}
+
+// Of the process itself only its status is read: all that names its program waits for the exec's
+// end. Nothing is kept, as the program that begins then may be of another rank.
+faults::Caller Attribution::closer(pid_t tid) {
+  if (tid <= 0) return {};
+  if (const auto known = cached(tid); known && known->lives()) return known->caller;
+  const auto status = process_status(tid);
+  const pid_t pid = status ? status->tgid : tid;
+  const Attributed found =
+      attribute(tid, stop_at_, {.status = process_status, .rank = [this, pid](pid_t asked) {
+                                  return asked == pid ? member_rank(pid) : rank_of(asked);
+                                }});
+  return {found.rank, found.relation, pid, tid};
 }
 
 faults::Caller Attribution::caller_as(pid_t tid, int rank) {
   faults::Caller known = caller(tid);
   if (known.rank == rank || known.pid == 0) return known;
   Attributed named{rank, faults::Relation::kProcess, known.pid, known.pid};
-  remember(named);
+  remember(named, Known::kByItsWord);
   faults::Caller caller{rank, faults::Relation::kProcess, known.pid, tid};
   int proc_fd = ::open(fmt::format("/proc/{}", tid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (proc_fd < 0) return caller;
@@ -130,16 +174,27 @@ void Attribution::recall(pid_t tid, Attributed& found) const {
   }
 }
 
-void Attribution::remember(const Attributed& found) {
+void Attribution::remember(const Attributed& found, Known how) {
   if (found.rank < 0) return;
-  auto start = start_ticks(found.pid);
-  auto root_start = found.root == found.pid ? start : start_ticks(found.root);
-  std::unique_lock lock(mutex_);
-  if (start) members_[found.pid] = {*start, found.rank, found.root};
-  if (root_start) {
-    members_[found.root] = {*root_start, found.rank, found.root};
-    roots_[found.rank] = found.root;
+  for (const pid_t pid : {found.pid, found.root}) {
+    const auto start = start_ticks(pid);
+    if (!start) continue;
+    keep(pid, {.start_ticks = *start,
+               .rank = found.rank,
+               .root = found.root,
+               .exe = how == Known::kByEnvironment ? executable_of(pid) : std::string()});
+    if (found.root == found.pid) break;
   }
+}
+
+void Attribution::keep(pid_t pid, Member member) {
+  std::unique_lock lock(mutex_);
+  Member& known = members_[pid];
+  // Its own word takes nothing from what its environment says too.
+  if (member.exe.empty() && known.start_ticks == member.start_ticks && known.rank == member.rank) {
+    member.exe = std::move(known.exe);
+  }
+  known = std::move(member);
 }
 
 std::vector<Attribution::Process> Attribution::targets(const faults::Caller& caller,

@@ -7,6 +7,9 @@
 // the link is read through a descriptor bound to that very thread, so neither a reused id nor an
 // exec goes unnoticed.
 //
+// An environment is read once for each process and program, as that can wait: for its memory's
+// lock, which a thread that is stuck in a driver may hold, or for the end of its exec.
+//
 // Thread-safe; `mutex_` is held for no system call.
 #pragma once
 
@@ -49,6 +52,9 @@ class Attribution {
   Attribution& operator=(const Attribution&) = delete;
 
   faults::Caller caller(pid_t tid);
+  // The same of who closes a file. An exec closes files, and until they are closed nobody can read
+  // the environment of its process: what the process was before counts, else its ancestors.
+  faults::Caller closer(pid_t tid);
   // The process says itself which rank it is (a mark); `tid` is its caller afterwards.
   faults::Caller caller_as(pid_t tid, int rank);
 
@@ -61,8 +67,12 @@ class Attribution {
 
  private:
   struct Cached;
+  std::shared_ptr<const Cached> cached(pid_t tid) const;
+  std::optional<int> member_rank(pid_t pid) const;
+  std::optional<int> rank_of(pid_t pid) const;
   void recall(pid_t tid, Attributed& found) const;
-  void remember(const Attributed& found);
+  enum class Known : std::uint8_t { kByEnvironment, kByItsWord };
+  void remember(const Attributed& found, Known how);
 
   const pid_t stop_at_;
   mutable std::shared_mutex mutex_;
@@ -71,9 +81,10 @@ class Attribution {
     std::uint64_t start_ticks;
     int rank;
     pid_t root;
+    std::string exe;  // the program whose environment says so, "" for the process's own word
   };
+  void keep(pid_t pid, Member member);
   std::map<pid_t, Member> members_;  // every process of any rank
-  std::map<int, pid_t> roots_;       // rank → its own process
 };
 
 // Sends the signal to exactly these processes. 0, or the errno of the first that failed for another

@@ -60,5 +60,25 @@ TEST_F(AttributionScenarioTest, AProcessOfNoRank) {
   EXPECT_EQ(caller.pid, pid);
 }
 
+// Amid an exec the kernel lets nobody read the environment, and waits for the closes that it makes.
+TEST_F(AttributionScenarioTest, AnExecThatClosesFilesIsOfItsRankAndGoesOn) {
+  for (const bool in_child : {false, true}) {
+    const std::string name = in_child ? "child" : "self";
+    std::vector<std::string> words = {"exec", mounted_.path(name)};
+    if (in_child) words.emplace_back("child");
+    Child rank_process = Child::caller(2, words);
+    EXPECT_EQ(rank_process.wait(), 0);
+    int closes = 0;
+    for (const auto& record : mounted_.trace()) {
+      if (record.op != faults::Op::kClose || record.path != name) continue;
+      ++closes;
+      EXPECT_EQ(record.caller.rank, 2);
+      const bool own = record.caller.pid == rank_process.pid();
+      EXPECT_EQ(record.caller.relation, own ? Relation::kProcess : Relation::kChild);
+    }
+    EXPECT_EQ(closes, in_child ? 2 : 1);
+  }
+}
+
 }  // namespace
 }  // namespace savegate::fusefs

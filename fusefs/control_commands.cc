@@ -139,10 +139,6 @@ std::string arm(FileSystem& fs, const ordered_json& json) {
 
 void mark(FileSystem& fs, const ordered_json& json, const ControlRequest& request) {
   const std::string kind = text(json, "kind");
-  if (std::find(kMarkKinds.begin(), kMarkKinds.end(), kind) == kMarkKinds.end()) {
-    request.reply(refusal("mark: unknown kind \"" + kind + "\""));
-    return;
-  }
   faults::Caller caller = fs.attribution.caller(request.peer);
   const std::int64_t asked = number(json, "rank", caller.rank);
   if (asked < -1 || asked > std::numeric_limits<int>::max()) {
@@ -165,6 +161,16 @@ void mark(FileSystem& fs, const ordered_json& json, const ControlRequest& reques
   fs.flow.mark(std::move(mark));
 }
 
+// A process that cannot be looked at just now holds up its own mark, and not all other commands.
+void post_mark(FileSystem& fs, const ordered_json& json, const ControlRequest& request) {
+  const std::string kind = text(json, "kind");
+  if (std::find(kMarkKinds.begin(), kMarkKinds.end(), kind) == kMarkKinds.end()) {
+    request.reply(refusal("mark: unknown kind \"" + kind + "\""));
+    return;
+  }
+  fs.marks.post([&fs, json, request] { mark(fs, json, request); });
+}
+
 }  // namespace
 
 ControlCommands::ControlCommands(FileSystem& file_system, std::string mount_point,
@@ -175,7 +181,7 @@ void ControlCommands::handle(const ControlRequest& request) {
   const auto json = ordered_json::parse(request.line, nullptr, /*allow_exceptions=*/false);
   const std::string command = json.is_object() ? text(json, "cmd") : std::string();
   if (command == "mark") {
-    mark(fs_, json, request);
+    post_mark(fs_, json, request);
   } else if (command == "status") {
     request.reply(status(fs_, mount_point_));
   } else if (command == "statistics") {

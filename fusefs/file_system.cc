@@ -23,6 +23,7 @@ namespace {
 
 constexpr double kCacheSeconds = 1.0;  // names and attributes in the kernel, where no rule minds
 constexpr unsigned kPoolThreads = 4;
+constexpr unsigned kMarkThreads = 8;
 
 // Kept by the kernel, so that they never reach the daemon.
 constexpr std::array<Op, 2> kUnseen = {Op::kLock, Op::kAccess};
@@ -112,7 +113,8 @@ FileSystem::FileSystem(const faults::Plan& plan, faults::Layout layout, int life
       flow(injector, inodes, attribution, recorder, stalls, views, *undo, backing_fd),
       trimmer(inodes, descriptors / 2),
       pool(kPoolThreads),
-      stalls(pool) {
+      stalls(pool),
+      marks(kMarkThreads) {
   adopt_backing_files(plan);
   names_lie_ = lies_about_names(plan);
   needs_all_ = needs_all(plan);

@@ -109,6 +109,7 @@ class FileSystem {
   // Last, so that what still waits is finished while all else is there.
   WorkerPool pool;
   Stalls stalls;
+  WorkerPool marks;  // who a mark is of can take long to find out
 
  private:
   void adopt_backing_files(const faults::Plan& plan);

@@ -184,7 +184,7 @@ void Flow::run_watched(const Request& request, const faults::FileRules* rules, E
   pending->length = request.length;
   pending->flags = request.flags;
   pending->payload = request.payload;
-  pending->caller = attribution_.caller(fuse_req_ctx(request.req)->pid);
+  pending->caller = caller_of(request);
   pending->execute = std::move(execute);
   pending->reply = std::move(reply);
   pending->begin_ns = monotonic_ns();
@@ -227,7 +227,10 @@ void Flow::run_watched(const Request& request, const faults::FileRules* rules, E
   start(pending);
 }
 
-void Flow::see_caller(fuse_req_t req) { attribution_.caller(fuse_req_ctx(req)->pid); }
+faults::Caller Flow::caller_of(const Request& request) {
+  const pid_t tid = fuse_req_ctx(request.req)->pid;
+  return request.op == Op::kClose ? attribution_.closer(tid) : attribution_.caller(tid);
+}
 
 void Flow::mark(Mark mark) {
   recorder_.count(Op::kPhase);

@@ -94,7 +94,7 @@ class Flow {
     if (armed_.load(std::memory_order_acquire)) rules = rules_of(request);
     const bool may_act = rules && rules->can_match(request.op);
     if (!may_act && !recorder_.tracing() && !views_.recording() && !undo_.any()) {
-      if (sees_all_callers_.load(std::memory_order_relaxed)) see_caller(request.req);
+      if (sees_all_callers_.load(std::memory_order_relaxed)) caller_of(request);
       reply(request.req, execute(Limits{request.length, request.payload}));
       return;
     }
@@ -121,7 +121,7 @@ class Flow {
   std::shared_ptr<const faults::FileRules> rules_of(const Request& request);
   void run_watched(const Request& request, const faults::FileRules* rules, Execute execute,
                    Reply reply);
-  void see_caller(fuse_req_t req);
+  faults::Caller caller_of(const Request& request);
   void start(const std::shared_ptr<Pending>& pending);
   void park(const std::shared_ptr<Pending>& pending);
   void finish(Pending& pending, Wake wake);

@@ -2,8 +2,10 @@
 //
 //   savegate-fs-caller write PATH BYTES [main|thread|child|child-beside-idle|and-wait]
 //   savegate-fs-caller tell SOCKET JSON
+//   savegate-fs-caller exec PATH [child]
 //
-// The second sends a command to a mount's control socket and prints the reply. The first writes
+// The second sends a command to a mount's control socket and prints the reply. The third becomes
+// /bin/true, itself or in a child, while it has the file open with O_CLOEXEC. The first writes
 // BYTES in one write(2) from its main thread, another thread or a child process (which may have an
 // idle brother), and ends or waits. Exit status: 0 all written, 100 written short, 101 the child
 // ended by a signal, else the errno.
@@ -47,9 +49,23 @@ int tell(const char* socket, const char* json) {
   return reply ? 0 : 1;
 }
 
+int exec_with_open_file(const char* path, bool in_child) {
+  const int fd = ::open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0 || ::write(fd, "x", 1) != 1) return errno;
+  const pid_t child = in_child ? ::fork() : 0;
+  if (child == 0) {
+    ::execl("/bin/true", "true", nullptr);
+    ::_exit(errno);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 101;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc >= 3 && std::string(argv[1]) == "exec") return exec_with_open_file(argv[2], argc > 3);
   if (argc == 4 && std::string(argv[1]) == "tell") return tell(argv[2], argv[3]);
   if (argc < 4 || std::string(argv[1]) != "write") return 2;
   const std::string bytes(std::strtoull(argv[3], nullptr, 10), 'x');

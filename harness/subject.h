@@ -44,7 +44,7 @@ struct Subject {
   std::map<std::string, std::string> changes;
   std::string launcher = "direct";  // or "torchrun", "mpirun", "srun": it starts the ranks
   std::vector<std::string> launcher_options;  // before its own, which win
-  std::uint64_t start_ns = 0;  // may pass to the first progress of its ranks, where that is more
+  std::uint64_t start_ns = 0;  // may pass until a rank does more than say hello, where that is more
   bool fork_point = false;  // it calls savegate_hook.fork_point(): its ranks are forked from there
   bool events = true;       // false: a black box, which need not write any
   std::vector<std::string> needs_python;

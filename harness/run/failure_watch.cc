@@ -72,6 +72,7 @@ bool FailureWatch::read_new() {
 
 void FailureWatch::read_fired_line(const std::string& line) {
   ++fired_;
+  begun_ = true;
   const auto record = faults::fired_from_json_line(line);
   if (!record) return;  // judged from the store, with the line quoted
   const bool kill = record->action.compare(0, 4, "kill") == 0;
@@ -86,6 +87,7 @@ void FailureWatch::read_fired_line(const std::string& line) {
 }
 
 void FailureWatch::read_event_line(const std::string& line) {
+  begun_ = begun_ || !contains(line, "\"hello\"");
   if (!contains(line, "\"ok\":false") && !contains(line, "\"ok\": false")) return;
   const auto event = parse_event(line);
   if (event && !event->ok) keep_first(first_report_ns_, event->time_ns);

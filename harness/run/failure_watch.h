@@ -42,6 +42,8 @@ class FailureWatch {
   }  // a rule gave an error or killed
   std::uint64_t first_report_ns() const { return first_report_ns_; }  // a rank said ok = false
   std::uint64_t fired() const { return fired_; }
+  // A rank said more than hello, or a rule fired.
+  bool begun() const { return begun_; }
   // What the rank said last: "save_begin, step 2"; "" while it said nothing.
   std::string last_event(int rank) const;
   // A kill rule acted on the rank (or on the whole job).
@@ -66,6 +68,7 @@ class FailureWatch {
   std::uint64_t first_fault_ns_ = 0;
   std::uint64_t first_report_ns_ = 0;
   std::uint64_t fired_ = 0;
+  bool begun_ = false;
   bool job_killed_ = false;
   std::vector<int> killed_ranks_;
   std::uint64_t first_hold_ns_ = 0;

@@ -144,7 +144,7 @@ void Supervisor::read_tails() {
   std::array<char, 16384> ignored{};  // which file it was is not worth telling apart
   while (::read(inotify_.get(), ignored.data(), ignored.size()) > 0) {
   }
-  if (failures_.read_new()) note_progress();
+  if (failures_.read_new()) note_sign_of_life();
   for (const auto& [rank, rule] : failures_.take_holds()) {
     if (watch_.on_hold) watch_.on_hold(rule, rank);
   }
@@ -180,7 +180,15 @@ void Supervisor::note_end(WatchedRank& rank, const ExitStatus& status) {
   if (status.code != 0) note_failure(rank.record.ended_ns);
 }
 
+// A job that has said hello alone still starts: what initialises GPUs and communicators takes long.
+void Supervisor::note_sign_of_life() {
+  const bool starting = starting_ && !failures_.begun();
+  note_progress();
+  starting_ = starting;
+}
+
 void Supervisor::note_progress() {
+  starting_ = false;
   last_progress_ns_ = monotonic_ns();
   next_sample_ns_ = last_progress_ns_ + watch_.no_progress_ns / kSamplesPerDeadline;
 }
@@ -235,8 +243,7 @@ void Supervisor::check_deadlines() {
 }
 
 std::uint64_t Supervisor::no_progress_ns() const {
-  const bool starting = last_progress_ns_ == started_ns_;
-  return starting ? std::max(watch_.no_progress_ns, watch_.start_ns) : watch_.no_progress_ns;
+  return starting_ ? std::max(watch_.no_progress_ns, watch_.start_ns) : watch_.no_progress_ns;
 }
 
 std::uint64_t Supervisor::next_wake_ns() const {

@@ -55,7 +55,7 @@ struct Watch {
       ranks_directory;  // of the launched ranks' records; "": the ranks are its own children
   std::uint64_t within_ns = 0;
   std::uint64_t no_progress_ns = 0;
-  std::uint64_t start_ns = 0;  // the same until the first progress, where it is more
+  std::uint64_t start_ns = 0;  // the same until a rank does more than say hello, where it is more
   // What starts the first deadline beside the abnormal end of a rank.
   bool fault_is_failure = true;   // an error given or a kill done by a rule
   bool report_is_failure = true;  // save_end, durable or resumed with ok = false
@@ -98,6 +98,7 @@ class Supervisor {
   Result<void> drain(WatchedRank& rank);
   void read_tails();
   void reap();
+  void note_sign_of_life();  // events or fired records
   void note_progress();
   void note_failure(std::uint64_t time_ns);
   void sample_operations();
@@ -125,6 +126,7 @@ class Supervisor {
   std::string stopped_because_;  // "" while it did not have to
   std::uint64_t started_ns_;
   std::uint64_t last_progress_ns_;
+  bool starting_ = true;
   std::uint64_t next_sample_ns_;
   std::uint64_t last_report_ns_ = 0;
   std::uint64_t last_operations_ = 0;

@@ -132,6 +132,18 @@ TEST_F(SupervisorTest, AJobThatStartsHasLongerToItsFirstProgress) {
   EXPECT_EQ(read_file(log_path(0)).value_or(""), "up\n");
 }
 
+TEST_F(SupervisorTest, AJobThatHasSaidHelloAloneStillStarts) {
+  watch_.no_progress_ns = 100 * kMillisecond;
+  watch_.start_ns = kNever;
+  add_rank(
+      "echo '{\"event\":\"hello\"}' >> $SAVEGATE_EVENTS; sleep 0.5; "
+      "echo '{\"event\":\"update\"}' >> $SAVEGATE_EVENTS; exec sleep 1000");
+  const Supervision seen = supervise();
+  EXPECT_EQ(seen.hung, "no progress for 0.1 s");
+  const auto said = read_file(events_file(watch_.events_directory, 0));
+  EXPECT_THAT(said.value_or(""), HasSubstr("update"));
+}
+
 // Output is progress: such a job ends by itself although it lasts longer than the deadline.
 TEST_F(SupervisorTest, OutputIsProgress) {
   watch_.no_progress_ns = 400 * kMillisecond;

@@ -47,25 +47,27 @@ def finish(pending, hook):
     """Waits until the save in flight is complete, or has failed."""
     if pending is None:
         return
-    saving, future = pending
+    step, saving, future = pending
     try:
         future.result()
     except BaseException as error:  # a CheckpointException is no Exception
         saving.durable(error)
         raise
     saving.durable()
-    hook.memory("save", host_staging=Stager.kept())
+    hook.memory("save", step, host_staging=Stager.kept())
 
 
 def main():
     hook = savegate_hook.Hook(scopes=checkpoints.REPLICAS)
     training = Training(checkpoints.sharded)
     savers = dist.new_group(backend="gloo")  # its collectives run beside those of the updates
+    hook.memory("before load")
     with hook.loading() as loading:
         loading.path = checkpoints.newest()
         if loading.path:
             checkpoints.load(training, loading.path)
             loading.restored(training.step, checkpoints.state_of(training), save=training.saves)
+    hook.memory("load", training.step)
     pending = None
     while not hook.until_reached(training.saves):
         training.updates(hook)
@@ -77,7 +79,7 @@ def main():
             future = dcp.async_save(state, checkpoint_id=checkpoints.folder_of(training.step),
                                     process_group=savers, async_stager=Stager())
         hook.memory("snapshot", training.step, host_staging=Stager.held())
-        pending = saving, future
+        pending = training.step, saving, future
     finish(pending, hook)
     hook.done()
     dist.destroy_process_group()
