@@ -182,7 +182,9 @@ void Attribution::remember(const Attributed& found, Known how) {
     keep(pid, {.start_ticks = *start,
                .rank = found.rank,
                .root = found.root,
-               .exe = how == Known::kByEnvironment ? executable_of(pid) : std::string()});
+               // Of the rank's own process: what others are of, their parents may have said.
+               .exe = how == Known::kByEnvironment && pid == found.root ? executable_of(pid)
+                                                                        : std::string()});
     if (found.root == found.pid) break;
   }
 }

@@ -48,6 +48,7 @@ class FileSystem {
   // be open in this process.
   FileSystem(const faults::Plan& plan, faults::Layout layout, int life, Recorder& record,
              int backing_fd, pid_t stop_at, std::size_t descriptors);
+  ~FileSystem() { stalls.wake_all(); }
   FileSystem(const FileSystem&) = delete;
   FileSystem& operator=(const FileSystem&) = delete;
 
@@ -109,7 +110,7 @@ class FileSystem {
   // Last, so that what still waits is finished while all else is there.
   WorkerPool pool;
   Stalls stalls;
-  WorkerPool marks;  // who a mark is of can take long to find out
+  WorkerPool marks;  // who a mark is of can take until something that is held goes on
 
  private:
   void adopt_backing_files(const faults::Plan& plan);

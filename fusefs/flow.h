@@ -94,7 +94,11 @@ class Flow {
     if (armed_.load(std::memory_order_acquire)) rules = rules_of(request);
     const bool may_act = rules && rules->can_match(request.op);
     if (!may_act && !recorder_.tracing() && !views_.recording() && !undo_.any()) {
-      if (sees_all_callers_.load(std::memory_order_relaxed)) caller_of(request);
+      // Who closes amid an exec cannot be asked then.
+      if (sees_all_callers_.load(std::memory_order_relaxed) ||
+          (rules && rules->can_match(faults::Op::kClose))) {
+        caller_of(request);
+      }
       reply(request.req, execute(Limits{request.length, request.payload}));
       return;
     }

@@ -183,6 +183,12 @@ void Stalls::set_limit(std::chrono::nanoseconds limit, std::function<void()> ove
   });
 }
 
+void Stalls::wake_all() {
+  impl_->post([impl = impl_.get()] {
+    for (auto& [id, entry] : impl->entries) impl->wake(*entry, Wake::kShutdown);
+  });
+}
+
 std::size_t Stalls::held() const { return impl_->held; }
 
 }  // namespace savegate::fusefs

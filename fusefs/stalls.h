@@ -46,6 +46,7 @@ class Stalls {
   // Wakes those held by the rule, or all if it is "". Returns how many.
   std::size_t release(const std::string& rule);
   std::size_t held() const;
+  void wake_all();  // with kShutdown, as the end does
   // Calls `overdue` (on the stall thread) when something that is parked from now on has been held
   // for so long.
   void set_limit(std::chrono::nanoseconds limit, std::function<void()> overdue);

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -17,9 +19,11 @@ namespace {
 
 constexpr int kInputsOfOne = 500;  // what ranks and plans leave behind stays bounded
 constexpr std::size_t kDescriptors = 256;
+constexpr std::chrono::seconds kPatience{20};  // marks are answered by threads of their own
 
 struct Answers {
   std::mutex mutex;
+  std::condition_variable changed;
   int count = 0;
   std::string last;
   std::function<void()> hangup;
@@ -83,16 +87,20 @@ std::string ControlProperty::broken_by_line(const std::string& line) {
     const std::lock_guard lock(answers->mutex);
     answers->count++;
     answers->last = answer;
+    answers->changed.notify_all();
   };
   request.on_hangup = [answers](std::function<void()> what) {
     const std::lock_guard lock(answers->mutex);
     answers->hangup = std::move(what);
+    answers->changed.notify_all();
   };
   request.gone = [] { return false; };
   request.linger = [] {};
   commands_->handle(request);
 
   std::unique_lock lock(answers->mutex);
+  answers->changed.wait_for(lock, kPatience,
+                            [&] { return answers->count > 0 || answers->hangup != nullptr; });
   if (answers->count > 1) return "answered twice: `" + line + "`";
   if (answers->count == 1) return broken_by_answer(line, answers->last);
   const auto hangup = std::exchange(answers->hangup, nullptr);

@@ -4,8 +4,11 @@
 #include <nlohmann/json.hpp>
 
 #include "faults/plan.h"
+#include "harness/cli/catalog.h"
 #include "harness/cli/commands.h"
 #include "harness/memory/save_budget.h"
+#include "harness/run/output_of.h"
+#include "harness/run/python.h"
 
 namespace savegate::cli {
 namespace {
@@ -92,8 +95,13 @@ void print_text(const Budget& budget, bool fits) {
 }
 
 Result<int> estimate(const EstimateWords& words) {
+  SAVEGATE_TRY(const Catalog catalog, find_catalog());
   SAVEGATE_TRY(const harness::KnownTerms known, known_terms(words));
-  SAVEGATE_TRY(auto checkpoint, harness::measure_checkpoint(words.directory));
+  const auto read_metadata = [&bin = catalog.bin](const std::string& path) {
+    return harness::output_of(
+        {harness::python_program(bin), harness::python_file(bin, "torch_metadata.py"), path});
+  };
+  SAVEGATE_TRY(auto checkpoint, harness::measure_checkpoint(words.directory, read_metadata));
   const Budget budget = harness::budget_of(std::move(checkpoint), known);
   const bool fits = budget.peak() <= budget.allowed();
   if (words.json) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <sstream>
 
 #include "harness/memory/cgroup.h"
 #include "harness/memory/safetensors_header.h"
@@ -60,6 +61,23 @@ Term measured_limit() {
   return {.source = Source::kMeasured, .bytes = *total, .note = "memory of this node"};
 }
 
+// Lines "dtype bytes tensors". Why they are none, else "".
+std::string add_told(const std::string& text, CheckpointSize& size) {
+  std::istringstream lines(text);
+  std::string line;
+  while (std::getline(lines, line)) {
+    std::istringstream words(line);
+    std::string dtype;
+    std::uint64_t bytes = 0;
+    std::uint64_t tensors = 0;
+    if (!(words >> dtype >> bytes >> tensors)) return "its metadata reads as: " + line;
+    size.expanded_by_dtype[dtype] += bytes;
+    size.expanded += bytes;
+    size.tensors += tensors;
+  }
+  return size.expanded_by_dtype.empty() ? "its metadata names no tensor" : "";
+}
+
 }  // namespace
 
 std::string_view source_name(Source source) {
@@ -76,10 +94,11 @@ std::string_view source_name(Source source) {
   return "not obtained";
 }
 
-Result<CheckpointSize> measure_checkpoint(const std::string& directory) {
+Result<CheckpointSize> measure_checkpoint(const std::string& directory,
+                                          const MetadataReader& metadata) {
   CheckpointSize size;
   std::error_code error;
-  bool pickled = false;
+  std::string pickled;
   std::uint64_t headers = 0;
   fs::recursive_directory_iterator entry(directory, error);
   const fs::recursive_directory_iterator end;
@@ -88,7 +107,7 @@ Result<CheckpointSize> measure_checkpoint(const std::string& directory) {
     const std::string path = entry->path().string();
     ++size.files;
     size.file_bytes += entry->file_size(error);
-    pickled = pickled || entry->path().filename() == ".metadata";
+    if (entry->path().filename() == ".metadata") pickled = path;
     if (entry->path().extension() != ".safetensors") continue;
     SAVEGATE_TRY(const SafetensorsSummary summary, read_safetensors_header(path));
     ++headers;
@@ -100,9 +119,11 @@ Result<CheckpointSize> measure_checkpoint(const std::string& directory) {
   }
   if (error) return fail(system_error("list", directory, error.value()));
   if (size.files == 0) return fail(invalid("there are no files in it", directory));
-  if (headers == 0) {
-    size.not_obtained = pickled ? "the metadata of a torch distributed checkpoint is a pickle"
-                                : "there is no safetensors file";
+  if (headers > 0) return size;
+  size.not_obtained = "there is no safetensors file and no torch metadata";
+  if (!pickled.empty()) {
+    const auto told = metadata(pickled);
+    size.not_obtained = told ? add_told(*told, size) : told.error().to_string();
   }
   return size;
 }

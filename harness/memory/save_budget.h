@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -36,9 +37,13 @@ struct CheckpointSize {
   std::map<std::string, std::uint64_t> expanded_by_dtype;
   std::string not_obtained;  // why tensors are not known, "" where they are
 };
+// "float32 4096 2\n…": a dtype's bytes and tensors, of the `.metadata` of a torch distributed
+// checkpoint.
+using MetadataReader = std::function<Result<std::string>(const std::string& path)>;
 // Every file below the directory counts; the headers of *.safetensors are read. torch's distributed
-// checkpoints keep theirs in a pickle, which is a program and is not read.
-Result<CheckpointSize> measure_checkpoint(const std::string& directory);
+// checkpoints keep theirs in a pickle, which `metadata` is asked for.
+Result<CheckpointSize> measure_checkpoint(const std::string& directory,
+                                          const MetadataReader& metadata);
 
 // What the caller knows better; bytes.
 struct KnownTerms {

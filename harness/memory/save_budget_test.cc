@@ -38,22 +38,47 @@ TEST(SaveBudgetTest, WhatIsNotToldIsEstimatedFromTheStateOrNotObtained) {
   EXPECT_FALSE(budget.complete());
 }
 
-// A pickle is a program: nothing in it is worth running one for.
-TEST(SaveBudgetTest, TheMetadataOfATorchCheckpointIsNotRead) {
-  const TestDirectory directory;
-  ASSERT_TRUE(write_file(directory.path() + "/.metadata", "\x80\x04"));
-  ASSERT_TRUE(write_file(directory.path() + "/__0_0.distcp", "12345"));
-  const auto size = measure_checkpoint(directory.path());
-  ASSERT_TRUE(size);
-  EXPECT_EQ(size->file_bytes, 7U);
-  EXPECT_NE(size->not_obtained.find("pickle"), std::string::npos);
-  EXPECT_EQ(budget_of(*size, {}).terms[0].source, Source::kNotObtained);
+Result<std::string> nobody(const std::string& path) { return fail(unavailable("nobody", path)); }
+
+class TorchCheckpointTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(write_file(directory_.path() + "/.metadata", "\x80\x04"));
+    ASSERT_TRUE(write_file(directory_.path() + "/__0_0.distcp", "12345"));
+  }
+  CheckpointSize measured(Result<std::string> told) {
+    const auto size = measure_checkpoint(directory_.path(), [&](const std::string& path) {
+      EXPECT_EQ(path, directory_.path() + "/.metadata");
+      return told;
+    });
+    EXPECT_TRUE(size);
+    return size.value_or(CheckpointSize{});
+  }
+  TestDirectory directory_;
+};
+
+TEST_F(TorchCheckpointTest, ItsMetadataTellsTheTensors) {
+  const CheckpointSize size = measured("bfloat16 600 2\nfloat32 400 1");
+  EXPECT_EQ(size.not_obtained, "");
+  EXPECT_EQ(size.file_bytes, 7U);
+  EXPECT_EQ(size.expanded, 1000U);
+  EXPECT_EQ(size.tensors, 3U);
+  EXPECT_EQ(size.expanded_by_dtype.at("bfloat16"), 600U);
+  EXPECT_EQ(budget_of(size, {}).terms[0].bytes, 1000U);
+}
+
+TEST_F(TorchCheckpointTest, MetadataThatCannotBeReadIsNotObtainedWithTheReason) {
+  const CheckpointSize size = measured(fail(unavailable("it failed", "python3")));
+  EXPECT_NE(size.not_obtained.find("it failed"), std::string::npos);
+  EXPECT_EQ(budget_of(size, {}).terms[0].source, Source::kNotObtained);
+  EXPECT_NE(measured("no lines").not_obtained.find("no lines"), std::string::npos);
+  EXPECT_NE(measured("").not_obtained, "");
 }
 
 TEST(SaveBudgetTest, AnEmptyFolderIsNoCheckpoint) {
   const TestDirectory directory;
-  EXPECT_FALSE(measure_checkpoint(directory.path()));
-  EXPECT_FALSE(measure_checkpoint(directory.path() + "/none"));
+  EXPECT_FALSE(measure_checkpoint(directory.path(), nobody));
+  EXPECT_FALSE(measure_checkpoint(directory.path() + "/none", nobody));
 }
 
 }  // namespace

@@ -140,6 +140,21 @@ TEST(CompleteSetTest, AnEarlierSaveCalledASuccessThatIsNotWholeFails) {
   EXPECT_EQ(complete_set(job_with_a_broken_first_save(true).evidence).outcome, Outcome::kPass);
 }
 
+TEST(CompleteSetTest, AnEarlierSaveIsNotExcusedByATemporaryFileThatGoes) {
+  JobBuilder job = job_with_a_broken_first_save(false);
+  job.operation(0, faults::Op::kUnlink, JobBuilder::shard(1, 0) + ".tmp");
+  EXPECT_EQ(complete_set(job.evidence).outcome, Outcome::kFail);
+}
+
+TEST(CompleteSetTest, AnEarlierSaveIsNotJudgedWhereTheReaderFailedOrTheDiskLied) {
+  JobBuilder unread = job_with_a_broken_first_save(false);
+  unread.current().record.reader_error = "the reader ran longer than 60 s";
+  EXPECT_NE(complete_set(unread.evidence).outcome, Outcome::kFail);
+  JobBuilder lied = job_with_a_broken_first_save(false);
+  lied.fired(0, "lie", faults::Op::kFsync, JobBuilder::shard(1, 0));
+  EXPECT_NE(complete_set(lied.evidence).outcome, Outcome::kFail);
+}
+
 TEST(CompleteSetTest, AnEmptyShardFails) {
   JobBuilder job = sound_job();
   for (FileEntry& entry : job.at(1).record.tree_after) {

@@ -66,13 +66,14 @@ bool was_deleted_from(const View& view, const SaveGroup& group) {
   return std::any_of(records.begin(), records.end(), [&](const faults::TraceRecord& record) {
     const bool removes = record.op == faults::Op::kUnlink || record.op == faults::Op::kRename;
     return removes && record.error == 0 && record.begin_ns > group.end_ns &&
-           view.step_of(record.path) == group.step;
+           view.step_of(record.path) == group.step && !view.classify(record.path).temporary;
   });
 }
 
 // What was saved before the newest is there whole too, unless it was deleted or written anew.
 void check_earlier(const View& view, const SaveGroup& newest, Lines& lines) {
   const Life& life = *newest.life;
+  if (!reader_looked(view.evidence(), life) || disk_lied(life)) return;
   for (const SaveGroup& group : view.groups()) {
     if (group.life != &life || group.step == newest.step || !view.succeeded(group)) continue;
     if (view.writers(group.step, life.record.ended_ns).size() > 1) continue;

@@ -56,6 +56,17 @@ TEST(UncommittedFirstTest, FilesWrittenUnderTheOldMarkerFail) {
   EXPECT_THAT(verdict.evidence.front(), testing::HasSubstr("step_2/marker, is still there"));
 }
 
+// As where an older step's shard lies in it, and training goes on from that step.
+TEST(UncommittedFirstTest, WhatTheScenarioDamagedMayBeSavedOver) {
+  Evidence evidence = saved_over([](JobBuilder&) {});
+  LifeRecord& record = evidence.lives.at(1).record;
+  record.tampered.push_back("flip " + JobBuilder::shard(2, 0) + " byte 4096");
+  for (FileEntry& entry : record.tree_before) {
+    if (entry.path == JobBuilder::shard(2, 0)) entry.digest = std::string(32, 'f');
+  }
+  EXPECT_EQ(uncommitted_first(evidence).outcome, Outcome::kSkip);
+}
+
 TEST(UncommittedFirstTest, OldFilesThatGoBeforeTheirMarkerFail) {
   const auto verdict = uncommitted_first(saved_over([](JobBuilder& job) {
     remove_files(job);

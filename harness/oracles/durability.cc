@@ -22,13 +22,6 @@ bool power_went(const Life& life) {
                      });
 }
 
-// The disk said that it had what it had not: no save path can know better.
-bool disk_lied(const Life& life) {
-  return std::any_of(life.fired.begin(), life.fired.end(), [](const faults::FiredRecord& fired) {
-    return fired.action.starts_with("lie") && faults::op_class(fired.op) == faults::OpClass::kSync;
-  });
-}
-
 const SaveGroup* newest_announced(const View& view, const Life& life) {
   const SaveGroup* newest = nullptr;
   for (const SaveGroup& group : view.groups()) {

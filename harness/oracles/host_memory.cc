@@ -106,11 +106,13 @@ std::map<std::uint64_t, std::int64_t> measured_steps(const Life& life, int rank)
   return steps;
 }
 
-// The steps that the rank saved.
+// The steps that the rank saved. A synchronous save may end without a `durable`, and so without
+// "save".
 std::vector<std::int64_t> saved_steps(const Life& life, int rank) {
   std::set<std::int64_t> saved;
   for (const MemoryRecord& record : *life.memory) {
-    if (record.rank == rank && record.step && record.phase == "save") saved.insert(*record.step);
+    const bool saves = record.phase == "save" || record.phase == "before save";
+    if (record.rank == rank && record.step && saves) saved.insert(*record.step);
   }
   return {saved.begin(), saved.end()};
 }

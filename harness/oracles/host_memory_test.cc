@@ -46,6 +46,14 @@ TEST(NothingGrowsTest, OneDescriptorASaveIsFoundWithinTwenty) {
   EXPECT_THAT(verdict.evidence.at(0), HasSubstr("rank 0: open_files grows by 1.00 a save"));
 }
 
+// Its saves end with `save_end` alone: nothing is measured after them.
+TEST(NothingGrowsTest, ALeakOfASynchronousSaveWithoutDurableIsFound) {
+  Evidence evidence =
+      job_that_holds(20, "open_files", [](std::uint64_t step) { return 10 + step; });
+  for (MemoryRecord& record : *evidence.lives[0].memory) record.phase = "before save";
+  EXPECT_EQ(nothing_grows(evidence).outcome, Outcome::kFail);
+}
+
 TEST(NothingGrowsTest, ALeakOfEachKindIsFoundWithinTwenty) {
   for (const char* fact : {"open_files", "deleted_files", "threads", "children"}) {
     const auto leaking = [](std::uint64_t step) { return 10 + step; };

@@ -4,6 +4,7 @@
 
 #include "harness/oracles/directories.h"
 #include "harness/oracles/name_replay.h"
+#include "harness/oracles/tampering.h"
 
 namespace savegate::harness {
 namespace {
@@ -74,6 +75,15 @@ class Overwrite {
   bool told_ = false;
 };
 
+// What is damaged there is no checkpoint to lose any more, nor does it say what its step is.
+std::set<std::int64_t> damaged_before(const View& view, std::size_t life) {
+  auto steps = life == 0 ? std::set<std::int64_t>{} : damaged_steps(view, life - 1);
+  for (const DamagedFile& file : damaged_files(view, life)) {
+    if (file.step) steps.insert(*file.step);
+  }
+  return steps;
+}
+
 }  // namespace
 
 reports::Verdict uncommitted_first(const Evidence& evidence) {
@@ -81,10 +91,12 @@ reports::Verdict uncommitted_first(const Evidence& evidence) {
   const View view(evidence);
   std::map<const SaveGroup*, Overwrite> saves;
   Lines lines;
-  for (const Life& life : evidence.lives) {
+  for (std::size_t i = 0; i < evidence.lives.size(); ++i) {
+    const Life& life = evidence.lives[i];
+    const std::set<std::int64_t> damaged = damaged_before(view, i);
     replay_names(life, [&](const NameChange& change, const std::set<std::string>& names) {
       const auto step = view.step_of(change.path);
-      if (!step) return;
+      if (!step || damaged.contains(*step)) return;
       const SaveGroup* group = view.group_at(life, change.record->begin_ns, step);
       if (group == nullptr) return;
       auto known = saves.find(group);

@@ -70,4 +70,10 @@ std::vector<std::string> damaged_reads(const Life& life) {
   return reads;
 }
 
+bool disk_lied(const Life& life) {
+  return std::any_of(life.fired.begin(), life.fired.end(), [](const faults::FiredRecord& fired) {
+    return fired.action.starts_with("lie") && faults::op_class(fired.op) == faults::OpClass::kSync;
+  });
+}
+
 }  // namespace savegate::harness

@@ -28,4 +28,7 @@ std::set<std::int64_t> damaged_steps(const View& view, std::size_t up_to_life);
 // Reads of the restore that a rule corrupted or failed, quoted.
 std::vector<std::string> damaged_reads(const Life& life);
 
+// A rule lied about a sync: the disk said that it had what it had not, and no save path can know.
+bool disk_lied(const Life& life);
+
 }  // namespace savegate::harness

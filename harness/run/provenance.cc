@@ -16,7 +16,7 @@
 #include "harness/evidence.h"
 #include "harness/run/files.h"
 #include "harness/run/life_runner.h"
-#include "harness/run/process.h"
+#include "harness/run/output_of.h"
 #include "harness/run/python.h"
 #include "harness/run/tree_listing.h"
 
@@ -29,7 +29,6 @@ constexpr const char* kNotObtained = "not obtained";
 constexpr std::string_view kBinding[] = {"command",         "command.digest",  "executable.digest",
                                          "files.digest",    "git.revision",    "launcher",
                                          "scenario.digest", "savegate.version"};
-constexpr std::uint64_t kCommandLimit = 10'000'000'000;  // ns that a tool may take to answer
 constexpr std::string_view kEnvironmentPrefixes[] = {"NCCL_", "CUDA_",     "TORCH_",   "OMP_",
                                                      "GLOO_", "SAVEGATE_", "PYTORCH_", "PYTHON"};
 
@@ -37,31 +36,9 @@ std::string or_not_obtained(const Result<std::string>& value) {
   return value && !value->empty() ? *value : kNotObtained;
 }
 
-// What a tool prints, without the last newline; "" where it is missing or fails.
-std::string output_of(const std::vector<std::string>& command, const std::string& directory = "") {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return "";
-  const UniqueFd reading(ends[0]);
-  UniqueFd writing(ends[1]);
-  const UniqueFd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-  SpawnRequest request;
-  request.command = command;
-  request.environment = environment_with({});
-  request.directory = directory;
-  request.output = writing.get();
-  request.errors = nowhere.get();
-  auto process = Process::spawn(request);
-  writing.reset();
-  if (!process) return "";
-  std::string text;
-  char buffer[4096];
-  for (ssize_t got = 0; (got = ::read(reading.get(), buffer, sizeof buffer)) > 0;) {
-    text.append(buffer, static_cast<std::size_t>(got));
-  }
-  const auto status = process->wait_for(kCommandLimit);
-  if (!status || status->code != 0) return "";
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return text;
+// "" where the tool is missing or fails.
+std::string printed_by(const std::vector<std::string>& command, const std::string& directory = "") {
+  return output_of(command, directory).value_or("");
 }
 
 std::string join(const std::vector<std::string>& words) {
@@ -167,7 +144,7 @@ void add_gpu_facts(std::map<std::string, std::string>& values) {
   std::error_code error;
   if (!fs::exists("/proc/driver/nvidia/version", error)) return;
   const auto query = [](const std::string& what) {
-    std::string text = output_of({"nvidia-smi", "--query-gpu=" + what, "--format=csv,noheader"});
+    std::string text = printed_by({"nvidia-smi", "--query-gpu=" + what, "--format=csv,noheader"});
     std::replace(text.begin(), text.end(), '\n', ';');
     return text;
   };
@@ -211,10 +188,11 @@ const std::map<std::string, std::string>& facts_of_machine() {
 
 // The revision of a directory does not change within a run either.
 std::pair<std::string, std::string> git_facts(const std::string& directory) {
-  const std::string revision = output_of({"git", "rev-parse", "HEAD"}, directory);
+  const std::string revision = printed_by({"git", "rev-parse", "HEAD"}, directory);
   if (revision.empty()) return {kNotObtained, kNotObtained};
-  return {revision,
-          output_of({"git", "status", "--porcelain", "--", "."}, directory).empty() ? "no" : "yes"};
+  return {revision, printed_by({"git", "status", "--porcelain", "--", "."}, directory).empty()
+                        ? "no"
+                        : "yes"};
 }
 
 // "Python 3.11.7 torch==2.11.0": of what the subject says that it needs.
@@ -226,7 +204,7 @@ std::string python_versions(const std::string& python, const std::vector<std::st
       "names = sorted({d for p in sys.argv[1:] for d in owners.get(p, [])})\n"
       "print('Python', platform.python_version(), *(f'{n}=={m.version(n)}' for n in names))"};
   command.insert(command.end(), packages.begin(), packages.end());
-  const std::string versions = output_of(command);
+  const std::string versions = printed_by(command);
   return versions.empty() ? kNotObtained : versions;
 }
 

@@ -19,17 +19,32 @@ std::string python_program(const std::string& bin) {
   return fs::exists(made, error) ? made.string() : "python3";
 }
 
-std::string python_path(const std::string& bin) {
-  const char* inherited = std::getenv("PYTHONPATH");
-  std::string path = inherited != nullptr ? inherited : "";
+namespace {
+
+// "" where it is not there.
+std::string python_folder(const std::string& bin) {
   for (const fs::path& place :
        {fs::path(bin) / "../share/savegate/python", fs::path(bin) / "../../python"}) {
     std::error_code error;
-    if (!fs::exists(place / "savegate_hook.py", error)) continue;
-    path = fs::weakly_canonical(place, error).string() + (path.empty() ? "" : ":" + path);
-    break;
+    if (fs::exists(place / "savegate_hook.py", error)) {
+      return fs::weakly_canonical(place, error).string();
+    }
   }
+  return "";
+}
+
+}  // namespace
+
+std::string python_path(const std::string& bin) {
+  const char* inherited = std::getenv("PYTHONPATH");
+  std::string path = python_folder(bin);
+  if (inherited != nullptr && *inherited != '\0')
+    path += (path.empty() ? "" : ":") + std::string(inherited);
   return "PYTHONPATH=" + path;
+}
+
+std::string python_file(const std::string& bin, const std::string& name) {
+  return python_folder(bin) + "/" + name;
 }
 
 Result<void> check_python_packages(const std::string& python,

@@ -16,6 +16,9 @@ std::string python_program(const std::string& bin);
 // can import it and need not have it installed.
 std::string python_path(const std::string& bin);
 
+// A file of the folder that savegate_hook.py is in.
+std::string python_file(const std::string& bin, const std::string& name);
+
 // Code::kUnavailable, with what to do about it, where one of the packages is not there.
 Result<void> check_python_packages(const std::string& python,
                                    const std::vector<std::string>& packages);

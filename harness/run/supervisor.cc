@@ -132,7 +132,7 @@ Result<void> Supervisor::drain(WatchedRank& rank) {
       rank.output.reset();
       return {};
     }
-    if (rank.log.dropped() == 0) note_progress();  // a flood says nothing new
+    if (rank.log.dropped() == 0) note_sign_of_life();  // a flood says nothing new
     SAVEGATE_CHECK(rank.log.append({buffer.data(), static_cast<std::size_t>(got)}));
     // A flood must not keep the loop from its other duties.
     if (static_cast<std::size_t>(got) < buffer.size() || running_ > 0) return {};
@@ -180,7 +180,8 @@ void Supervisor::note_end(WatchedRank& rank, const ExitStatus& status) {
   if (status.code != 0) note_failure(rank.record.ended_ns);
 }
 
-// A job that has said hello alone still starts: what initialises GPUs and communicators takes long.
+// A job that has said hello or printed a warning still starts: to initialise GPUs and communicators
+// takes long.
 void Supervisor::note_sign_of_life() {
   const bool starting = starting_ && !failures_.begun();
   note_progress();
