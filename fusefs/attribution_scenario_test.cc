@@ -80,5 +80,22 @@ TEST_F(AttributionScenarioTest, AnExecThatClosesFilesIsOfItsRankAndGoesOn) {
   }
 }
 
+// Without a trace nothing but the close itself is of interest, and it reads no environment.
+TEST(UntracedAttributionTest, ARuleOnTheClosesOfARankMeetsThem) {
+  Mounted mounted(R"(
+[[rule]]
+match = { op = "close", rank = 2 }
+action = { errno = "EIO" }
+)",
+                  "", Mounted::Trace::kNo);
+  if (!mounted.ready()) GTEST_SKIP() << mounted.why_not();
+  for (const int rank : {1, 2}) {
+    Child::caller(rank, {"write", mounted.path("f"), "10", "main"}).wait();
+  }
+  const auto fired = mounted.fired();
+  ASSERT_EQ(fired.size(), 1U);
+  EXPECT_EQ(fired[0].caller.rank, 2);
+}
+
 }  // namespace
 }  // namespace savegate::fusefs
