@@ -7,8 +7,8 @@
 // the link is read through a descriptor bound to that very thread, so neither a reused id nor an
 // exec goes unnoticed.
 //
-// An environment is read once for each process and program, as that can wait: for its memory's
-// lock, which a thread that is stuck in a driver may hold, or for the end of its exec.
+// Of a rank's own process the environment is read once for each program, as that can wait: for its
+// memory's lock, which a thread that is stuck in a driver may hold, or for the end of its exec.
 //
 // Thread-safe; `mutex_` is held for no system call.
 #pragma once

@@ -94,13 +94,14 @@ void print_text(const Budget& budget, bool fits) {
              fits ? "fits" : "does not fit");
 }
 
-Result<int> estimate(const EstimateWords& words) {
+Result<std::string> read_metadata(const std::string& path) {
   SAVEGATE_TRY(const Catalog catalog, find_catalog());
+  return harness::output_of({harness::python_program(catalog.bin),
+                             harness::python_file(catalog.bin, "torch_metadata.py"), path});
+}
+
+Result<int> estimate(const EstimateWords& words) {
   SAVEGATE_TRY(const harness::KnownTerms known, known_terms(words));
-  const auto read_metadata = [&bin = catalog.bin](const std::string& path) {
-    return harness::output_of(
-        {harness::python_program(bin), harness::python_file(bin, "torch_metadata.py"), path});
-  };
   SAVEGATE_TRY(auto checkpoint, harness::measure_checkpoint(words.directory, read_metadata));
   const Budget budget = harness::budget_of(std::move(checkpoint), known);
   const bool fits = budget.peak() <= budget.allowed();

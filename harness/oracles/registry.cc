@@ -153,8 +153,10 @@ const std::vector<Oracle>& all_oracles() {
       {"M2",
        "The job stays below its memory limit × the guard's threshold; a death is named rightly.",
        "within_memory_limit",
-       "`memory.jsonl`: peak of the job's cgroup, page cache included; ends of processes, the "
-       "guard's and the rules' kills, the kernel's kills in each rank's cgroup, `gpu_refusals`",
+       "`memory.jsonl`: peak of the job's cgroup, page cache included and savegate's daemon not; "
+       "ends "
+       "of processes, the guard's and the rules' kills, the kernel's kills in each rank's cgroup, "
+       "`gpu_refusals`",
        &within_memory_limit},
       {"M3", "Nothing that a process holds grows from save to save.", "nothing_grows",
        "`memory.jsonl`: the least that a process held around each save, of threads, children, open "

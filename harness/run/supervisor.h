@@ -98,7 +98,7 @@ class Supervisor {
   Result<void> drain(WatchedRank& rank);
   void read_tails();
   void reap();
-  void note_sign_of_life();  // events or fired records
+  void note_sign_of_life();  // output, events or fired records
   void note_progress();
   void note_failure(std::uint64_t time_ns);
   void sample_operations();
