@@ -49,8 +49,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   # A false alarm on "literal" + std::string (GCC bug 105651).
   target_compile_options(savegate_flags INTERFACE -Wno-restrict)
 endif()
-# Of sources that are compiled together, these tell what is not so where each is by itself.
-set(savegate_unity_options -Wno-shadow -Wshadow=local $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+# Of sources that are compiled together, this tells what is not so where each is by itself.
+set(savegate_unity_options $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
 if(CMAKE_UNITY_BUILD)
   target_compile_options(savegate_flags INTERFACE ${savegate_unity_options})
 endif()

@@ -35,34 +35,34 @@ Result<harness::KnownTerms> known_terms(const EstimateWords& words) {
 }
 
 nlohmann::ordered_json json_of(const Term& term) {
-  nlohmann::ordered_json json = {{"name", term.name}, {"source", source_name(term.source)}};
+  nlohmann::ordered_json object = {{"name", term.name}, {"source", source_name(term.source)}};
   if (term.source == Source::kNotObtained) {
-    json["bytes"] = nullptr;
+    object["bytes"] = nullptr;
   } else {
-    json["bytes"] = term.bytes;
+    object["bytes"] = term.bytes;
   }
-  json["note"] = term.note;
-  return json;
+  object["note"] = term.note;
+  return object;
 }
 
 void print_json(const Budget& budget, bool fits) {
   const auto& checkpoint = budget.checkpoint;
-  nlohmann::ordered_json json = {{"files", checkpoint.files},
-                                 {"file_bytes", checkpoint.file_bytes}};
+  nlohmann::ordered_json object = {{"files", checkpoint.files},
+                                   {"file_bytes", checkpoint.file_bytes}};
   if (checkpoint.not_obtained.empty()) {
-    json["expanded"] = checkpoint.expanded;
-    json["expanded_by_dtype"] = checkpoint.expanded_by_dtype;
+    object["expanded"] = checkpoint.expanded;
+    object["expanded_by_dtype"] = checkpoint.expanded_by_dtype;
   } else {
-    json["expanded"] = nullptr;
+    object["expanded"] = nullptr;
   }
-  for (const Term& term : budget.terms) json["terms"].push_back(json_of(term));
-  json["peak"] = budget.peak();
-  json["peak_is_a_least"] = !budget.complete();
-  json["limit"] = json_of(budget.limit);
-  json["threshold"] = budget.threshold;
-  json["allowed"] = budget.allowed();
-  json["fits"] = fits;
-  fmt::print("{}\n", json.dump(1));
+  for (const Term& term : budget.terms) object["terms"].push_back(json_of(term));
+  object["peak"] = budget.peak();
+  object["peak_is_a_least"] = !budget.complete();
+  object["limit"] = json_of(budget.limit);
+  object["threshold"] = budget.threshold;
+  object["allowed"] = budget.allowed();
+  object["fits"] = fits;
+  fmt::print("{}\n", object.dump(1));
 }
 
 std::string mebibytes(std::uint64_t bytes) {

@@ -223,15 +223,15 @@ Result<void> LifeRunner::live() {
   SAVEGATE_TRY(std::vector<WatchedRank> ranks, launch_ranks(setup_, places_));
   SAVEGATE_TRY(memory_, MemorySampler::create(setup_.folder + "/memory.jsonl", places_.cgroup));
   Supervisor supervisor(make_watch(), std::move(ranks));
-  SAVEGATE_TRY(Supervision seen, supervisor.run());
+  SAVEGATE_TRY(Supervision supervision, supervisor.run());
   SAVEGATE_CHECK(memory_->finish());
   hogs_.clear();
   SAVEGATE_CHECK(hogged_);
-  record_.ranks = std::move(seen.ranks);
-  record_.hung = std::move(seen.hung);
-  record_.first_failure_ns = seen.first_failure_ns;
-  record_.stray = std::move(seen.stray);
-  record_.daemon_died = seen.daemon_died;
+  record_.ranks = std::move(supervision.ranks);
+  record_.hung = std::move(supervision.hung);
+  record_.first_failure_ns = supervision.first_failure_ns;
+  record_.stray = std::move(supervision.stray);
+  record_.daemon_died = supervision.daemon_died;
   return {};
 }
 
