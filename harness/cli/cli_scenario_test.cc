@@ -103,6 +103,24 @@ TEST_F(CliTest, ZeroTensorsComparedIsInvalidAndExitsWithFour) {
   EXPECT_THAT(ran.output, HasSubstr("INVALID"));
 }
 
+// The kernel lets nobody read where a process waits amid its exec: the runner must not wait with
+// it.
+TEST_F(CliTest, ARankThatHangsAmidAnExecIsEnded) {
+  const std::string script = write("exec.py", R"(
+import os
+file = open(os.path.join(os.environ["SAVEGATE_DIR"], "held"), "w")
+os.execv("/bin/sleep", ["sleep", "0"])
+)");
+  const std::string suite = suite_with(R"(no_progress = "1s"
+rules  = [{ match = { op = "close", path = "held", rank = 0 }, action = { hang = true } }]
+expect = { outcome = "complete" }
+)");
+  const Ran ran = savegate_.run("run " + suite + " --world 1 -- python3 " + script);
+  EXPECT_EQ(ran.status, 1) << ran.output;
+  EXPECT_THAT(ran.output, HasSubstr("the kernel does not say where: amid an exec"));
+  EXPECT_THAT(ran.output, HasSubstr("hung: no progress for 1.0 s"));
+}
+
 TEST_F(CliTest, ADeviceOrAWorldThatTheSubjectDoesNotRunOnExitsWithTwo) {
   const std::string subject =
       write("small.toml", "name = \"small\"\ncommand = [\"/bin/true\"]\nworlds = [1, 2]\n");

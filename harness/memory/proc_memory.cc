@@ -2,12 +2,15 @@
 
 #include <dirent.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <memory>
 
+#include "harness/run/done_within.h"
 #include "harness/run/files.h"
 
 namespace savegate::harness {
@@ -98,6 +101,34 @@ void count_children(const std::string& process, MemoryFacts& facts) {
   if (told) facts["children"] = children;
 }
 
+// Of this thread: on a busy machine a measurement takes longer without costing more.
+std::uint64_t processor_ns() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+// What a reader may have to wait for.
+Measured measure_rest(const std::string& process, Pages pages) {
+  const std::uint64_t began = processor_ns();
+  MemoryFacts facts;
+  if (pages == Pages::kWalked) {
+    const auto rollup = read_file(process + "/smaps_rollup");
+    read_smaps_rollup_text(rollup ? *rollup : "", facts);
+  }
+  count_open_files(process, facts);
+  count_children(process, facts);
+  return {.facts = std::move(facts), .processor_ns = processor_ns() - began};
+}
+
+Measured rest_not_obtained(Pages pages, std::chrono::nanoseconds waited) {
+  MemoryFacts facts;
+  if (pages == Pages::kWalked) read_smaps_rollup_text("", facts);
+  for (const char* fact : {"open_files", "deleted_files", "children"}) facts[fact] = std::nullopt;
+  return {.facts = std::move(facts), .processor_ns = static_cast<std::uint64_t>(waited.count())};
+}
+
 }  // namespace
 
 void read_status_text(std::string_view text, MemoryFacts& facts) {
@@ -108,20 +139,27 @@ void read_smaps_rollup_text(std::string_view text, MemoryFacts& facts) {
   read_lines(text, kRollup, facts);
 }
 
-MemoryFacts measure_process(pid_t pid, Pages pages) {
-  MemoryFacts facts;
+Measured measure_process(pid_t pid, Pages pages) {
+  Measured measured;
   const std::string process = "/proc/" + std::to_string(pid);
   const auto status = read_file(process + "/status");
-  if (!status) return facts;
+  if (!status) return {};
+  read_status_text(*status, measured.facts);
+  if (!measured.facts["rss"]) return {};  // a zombie has no memory left to tell of
+  const std::chrono::seconds patience(pages == Pages::kWalked ? 10 : 1);
+  auto rest = done_within(patience, [process, pages] { return measure_rest(process, pages); });
+  if (!rest) rest = rest_not_obtained(pages, patience);
+  measured.facts.merge(std::move(rest->facts));
+  measured.processor_ns = rest->processor_ns;
+  return measured;
+}
+
+std::optional<std::uint64_t> resident_bytes(pid_t pid) {
+  const auto status = read_file("/proc/" + std::to_string(pid) + "/status");
+  if (!status) return std::nullopt;
+  MemoryFacts facts;
   read_status_text(*status, facts);
-  if (!facts["rss"]) return {};  // a zombie has no memory left to tell of
-  if (pages == Pages::kWalked) {
-    const auto rollup = read_file(process + "/smaps_rollup");
-    read_smaps_rollup_text(rollup ? *rollup : "", facts);
-  }
-  count_open_files(process, facts);
-  count_children(process, facts);
-  return facts;
+  return facts["rss"];
 }
 
 std::optional<std::uint64_t> shared_memory_used() {

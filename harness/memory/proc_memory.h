@@ -8,6 +8,8 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "harness/memory_record.h"
@@ -21,9 +23,16 @@ void read_smaps_rollup_text(std::string_view text, MemoryFacts& facts);
 
 enum class Pages { kCounted, kWalked };  // without or with smaps_rollup
 
-// All of the above and open_files, deleted_files (open, without a name), children. Empty once the
-// process is gone.
-MemoryFacts measure_process(pid_t pid, Pages pages);
+struct Measured {
+  MemoryFacts facts;
+  std::uint64_t processor_ns = 0;  // what it cost
+};
+// All of the above and open_files, deleted_files (open, without a name), children. No facts once
+// the process is gone. Of one that is amid an exec or stuck in a driver the kernel shows `status`
+// alone, and lets a reader of the rest wait: that is not obtained, after 1 s, or 10 s of walking.
+Measured measure_process(pid_t pid, Pages pages);
+// Of `status`, at once; nothing once it is gone.
+std::optional<std::uint64_t> resident_bytes(pid_t pid);
 
 // Bytes in use on /dev/shm, which all processes of the node share.
 std::optional<std::uint64_t> shared_memory_used();

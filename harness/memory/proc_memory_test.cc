@@ -50,17 +50,17 @@ TEST(ProcMemoryTest, TheRollupTellsAnonymousFromFilePages) {
 }
 
 TEST(ProcMemoryTest, ANamelessOpenFileOfThisProcessIsCounted) {
-  const MemoryFacts before = measure_process(::getpid(), Pages::kCounted);
+  const MemoryFacts before = measure_process(::getpid(), Pages::kCounted).facts;
   const UniqueFd nameless(::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   ASSERT_TRUE(nameless);
-  const MemoryFacts after = measure_process(::getpid(), Pages::kCounted);
+  const MemoryFacts after = measure_process(::getpid(), Pages::kCounted).facts;
   EXPECT_EQ(*fact_of(after, "open_files"), *fact_of(before, "open_files") + 1);
   EXPECT_EQ(*fact_of(after, "deleted_files"), *fact_of(before, "deleted_files") + 1);
   EXPECT_FALSE(after.contains("pss"));
 }
 
 TEST(ProcMemoryTest, AProcessThatIsGoneTellsNothing) {
-  EXPECT_TRUE(measure_process(1 << 30, Pages::kWalked).empty());
+  EXPECT_TRUE(measure_process(1 << 30, Pages::kWalked).facts.empty());
 }
 
 }  // namespace

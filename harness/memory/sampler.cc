@@ -1,7 +1,6 @@
 #include "harness/memory/sampler.h"
 
 #include <sys/utsname.h>
-#include <time.h>
 
 #include <algorithm>
 #include <array>
@@ -16,14 +15,6 @@ constexpr std::uint64_t kRestFactor = 20;
 constexpr std::uint64_t kLeastRest = 2'000'000;  // ns
 // Between phases: programs without events, and phases that take long.
 constexpr std::uint64_t kRunningEvery = 1'000'000'000;
-
-// Of this thread: on a busy machine a measurement takes longer without costing more.
-std::uint64_t processor_ns() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(time.tv_nsec);
-}
 
 // The text behind `"key":`, without leading blanks. The same word may be a value, as an item's
 // name.
@@ -128,10 +119,9 @@ std::uint64_t MemorySampler::next_ns() const {
 }
 
 void MemorySampler::measure(int rank, Target& target, std::uint64_t now_ns) {
-  const std::uint64_t began = processor_ns();
   const bool walk = !target.pending.empty() && now_ns >= target.walk_ns;
   const Pages pages = walk ? Pages::kWalked : Pages::kCounted;
-  MemoryFacts facts = measure_process(target.pid, pages);
+  auto [facts, cost_ns] = measure_process(target.pid, pages);
   if (!facts.empty()) {
     facts["shm_used"] = shared_memory_used();
     if (target.cgroup) facts.merge(measure_cgroup(*target.cgroup));
@@ -144,7 +134,7 @@ void MemorySampler::measure(int rank, Target& target, std::uint64_t now_ns) {
   }
   target.pending.clear();
   const std::uint64_t done_ns = monotonic_ns();
-  const std::uint64_t rest = std::max(kLeastRest, kRestFactor * (processor_ns() - began));
+  const std::uint64_t rest = std::max(kLeastRest, kRestFactor * cost_ns);
   if (walk) target.walk_ns = done_ns + rest;
   target.due_ns = done_ns + (walk ? kLeastRest : rest);
   target.running_ns = done_ns + kRunningEvery;

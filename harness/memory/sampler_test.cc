@@ -89,11 +89,11 @@ TEST_F(SamplerTest, APhaseIsRecordedWithWhatTheProcessHolds) {
 TEST_F(SamplerTest, PhasesThatFollowAtOnceShareAMeasurement) {
   sampler_->watch(0, ::getpid());
   sampler_->on_event_line(0, kUpdate);
-  sampler_->run(monotonic_ns());
-  const std::uint64_t measured_ns = monotonic_ns();
+  const std::uint64_t first_ns = monotonic_ns();
+  sampler_->run(first_ns);
   sampler_->on_event_line(0, R"({"event":"export","step":1})");
   sampler_->on_event_line(0, R"({"event":"save_begin","step":1})");
-  EXPECT_GT(sampler_->next_ns(), measured_ns);
+  EXPECT_GT(sampler_->next_ns(), first_ns);
   sampler_->run(sampler_->next_ns());
   const auto all = records();
   ASSERT_EQ(all.size(), 3U);

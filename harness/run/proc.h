@@ -1,4 +1,5 @@
-// What /proc tells of a process: identity, family, and where it waits.
+// What /proc tells of a process: identity, family, and where it waits. No call waits for a process
+// whose exec does not end, or that is stuck in a driver.
 #pragma once
 
 #include <sys/types.h>
@@ -11,17 +12,18 @@
 
 namespace savegate::harness {
 
-struct ProcStat {
+struct ProcStatus {
   pid_t pid = 0;
   std::string command;  // comm
   char state = '?';
   pid_t parent = 0;
   pid_t session = 0;
-  std::uint64_t start_ticks = 0;  // with pid, the identity of a process
 };
 
-std::optional<ProcStat> read_proc_stat(pid_t pid);  // nothing once it is gone
-std::vector<ProcStat> list_processes();             // of this pid namespace
+std::optional<ProcStatus> read_proc_status(pid_t pid);  // nothing once it is gone
+std::vector<ProcStatus> list_processes();               // of this pid namespace
+// With its pid a process' identity; nothing once it is gone.
+std::optional<std::uint64_t> read_start_ticks(pid_t pid);
 // Whether an entry of its environment begins so: "NAME=val".
 bool environment_has(pid_t pid, std::string_view prefix);
 

@@ -190,7 +190,7 @@ Result<Process> Process::adopt(pid_t pid, std::uint64_t started_ns) {
     children().remove(pid);
     return fail(system_error("pidfd_open", std::to_string(pid), open_error));
   }
-  if (const auto stat = read_proc_stat(pid)) process.start_ticks_ = stat->start_ticks;
+  process.start_ticks_ = read_start_ticks(pid).value_or(0);
   return process;
 }
 

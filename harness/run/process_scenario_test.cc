@@ -46,10 +46,10 @@ TEST(ProcessTest, GivesTheSignalThatEndedIt) {
 TEST(ProcessTest, StandsInASessionOfItsOwnAndIsKnownByItsStartTime) {
   auto process = shell("exec sleep 1000");
   ASSERT_TRUE(process);
-  const auto stat = read_proc_stat(process->pid());
-  ASSERT_TRUE(stat);
-  EXPECT_EQ(stat->session, process->pid());
-  EXPECT_EQ(stat->start_ticks, process->start_ticks());
+  const auto status = read_proc_status(process->pid());
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->session, process->pid());
+  EXPECT_EQ(read_start_ticks(process->pid()), process->start_ticks());
   EXPECT_GT(process->start_ticks(), 0U);
   process->kill_group(SIGKILL);
   EXPECT_EQ(process->wait_for(kLong)->signal, SIGKILL);

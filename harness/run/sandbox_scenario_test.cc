@@ -56,7 +56,7 @@ class Outer {
     return ::poll(&waited, 1, 20'000) > 0 && ::read(reading_.get(), &byte, 1) == 0;
   }
   pid_t inner() const {
-    for (const ProcStat& process : list_processes()) {
+    for (const ProcStatus& process : list_processes()) {
       if (process.parent == pid_) return process.pid;
     }
     return -1;

@@ -220,7 +220,7 @@ void Supervisor::run_guard() {
   std::uint64_t most = 0;
   for (WatchedRank& rank : ranks_) {
     if (!rank.running) continue;
-    const auto rss = fact_of(measure_process(rank.process.pid(), Pages::kCounted), "rss");
+    const auto rss = resident_bytes(rank.process.pid());
     if (largest != nullptr && rss.value_or(0) <= most) continue;
     largest = &rank;
     most = rss.value_or(0);
@@ -351,7 +351,7 @@ std::vector<RankProcess> Supervisor::finish_launched() {
 // What the job left behind: in a session of one of its ranks, or with its environment.
 void Supervisor::end_strays() {
   const std::string marker = "SAVEGATE_EVENTS=" + watch_.events_directory + "/";
-  for (const ProcStat& process : list_processes()) {
+  for (const ProcStatus& process : list_processes()) {
     if (process.state == 'Z' || process.pid == ::getpid()) continue;
     const bool of_a_rank = std::any_of(ranks_.begin(), ranks_.end(), [&](const WatchedRank& rank) {
       return process.session == rank.process.pid();
@@ -360,7 +360,7 @@ void Supervisor::end_strays() {
     const UniqueFd ended(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
     pollfd waited{.fd = ended.get(), .events = POLLIN, .revents = 0};
     if (!ended || ::poll(&waited, 1, kStrayGrace / 1'000'000) > 0) continue;
-    const auto now = read_proc_stat(process.pid);  // it may have executed another program
+    const auto now = read_proc_status(process.pid);  // it may have executed another program
     seen_.stray.push_back("pid " + std::to_string(process.pid) + " (" +
                           (now ? now->command : process.command) + "), " +
                           describe_wait(process.pid));

@@ -226,8 +226,8 @@ TEST_F(SupervisorTest, WhatARankLeavesBehindIsNamedAndEnded) {
   ASSERT_EQ(seen.stray.size(), 1U);
   EXPECT_THAT(seen.stray.at(0), HasSubstr("(sleep)"));
   const pid_t pid = std::stoi(read_file(pid_file).value_or("0"));
-  const auto stat = read_proc_stat(pid);
-  EXPECT_TRUE(!stat || stat->state == 'Z') << "still there: " << stat->state;
+  const auto status = read_proc_status(pid);
+  EXPECT_TRUE(!status || status->state == 'Z') << "still there: " << status->state;
 }
 
 TEST_F(SupervisorTest, TheDeathOfTheDaemonIsAFailure) {
