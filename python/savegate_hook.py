@@ -27,8 +27,9 @@ libsavegate_worker.so where it is found, on the GPU for what lies there, else by
 package, else in Python, about 1000 times slower.
 
 An instrument must not change what the program does. What fails in here is said once on stderr and
-in a `hook_error` event, which makes the run INVALID, and the program goes on. Threads may share a
-Hook; a child process may use the Hook that it inherited, and its lines say whose they are.
+in a `hook_error` event, which makes the run INVALID, and the program goes on. Threads and signal
+handlers may share a Hook; a child process may use the Hook that it inherited, and its lines say whose
+they are.
 """
 
 import ctypes
@@ -39,6 +40,7 @@ import json
 import os
 import resource
 import socket
+import stat
 import struct
 import sys
 import threading
@@ -84,20 +86,23 @@ class Items(list):
     """What Hook.items() gives: items as the events write them."""
 
 
-def _guarded(call):
+def _guarded(call, always=False):
     """What fails in the call is told, and is no matter of the program's."""
 
     @functools.wraps(call)
     def guarded(self, *arguments, **named):
-        if not self.enabled:
+        if not self.enabled and not always:
             return None
         try:
             return call(self, *arguments, **named)
         except Exception as error:
-            self._failed(call.__name__, error)
+            self._failed(call.__name__.lstrip("_"), error)
             return None
 
     return guarded
+
+
+_counting = functools.partial(_guarded, always=True)  # saves are counted where no run is on, too
 
 
 class Hook:
@@ -111,7 +116,7 @@ class Hook:
         self.directory = os.environ.get("SAVEGATE_DIR", ".")
         self.rendezvous = os.environ.get("SAVEGATE_RENDEZVOUS", "")
         self.enabled = False
-        self._kinds, self._scopes = dict(kinds or {}), dict(scopes or {})
+        self._kinds, self._scopes = {}, {}
         self._control = os.environ.get("SAVEGATE_CONTROL", "")
         self._marks = threading.local()  # a thread waits for its own marks alone
         self._loading = False
@@ -122,20 +127,26 @@ class Hook:
         self._own_process = self._process = os.getpid()
         if _is_child_of_multiprocessing():
             self._own_process = None  # of the rank, and not the one that said hello
-        path = os.environ.get("SAVEGATE_EVENTS", "")
+        self._path = path = os.environ.get("SAVEGATE_EVENTS", "")
         if not path:
             return
         try:
-            self._events = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            self._events = _open_to_append(path)
+            self._events_identity = _identity(self._events)
         except OSError as error:
-            _say("events lost: %s" % error)
+            self._lose_events(error)
             return
         self.enabled = True
         if path in _said_hello:
             self._own_process = _said_hello[path]  # this one, or the one that forked it
         elif self._own_process is not None:
             _said_hello[path] = self._own_process
-            self._hello(dict(versions or {}))
+            self._hello(versions)
+        self._set_words(kinds, scopes)
+
+    @_guarded
+    def _set_words(self, kinds, scopes):
+        self._kinds, self._scopes = dict(kinds or {}), dict(scopes or {})
 
     # -- events ---------------------------------------------------------------------------------
 
@@ -145,7 +156,7 @@ class Hook:
         for name in ("torch", "numpy", "jax"):
             if name in sys.modules:
                 known[name] = str(getattr(sys.modules[name], "__version__", "unknown"))
-        known.update((str(name), str(version)) for name, version in versions.items())
+        known.update((str(name), str(version)) for name, version in dict(versions or {}).items())
         self._append("hello", contract=CONTRACT, world=self.world, pid=os.getpid(),
                      device=self.device, versions=known)
 
@@ -161,8 +172,12 @@ class Hook:
     def resumed(self, step, items=None, path=None, error=None, save=None):
         """After the restore, before the first step. `step` None: nothing was restored; `error`: the
         exception with which the load was refused; `save`: the N of the `save N` that was restored."""
-        self._last_save = save if save is not None else None if step else 0
+        self._count_from(step, save)
         self._resumed(step, items, path, error)
+
+    @_counting
+    def _count_from(self, step, save):
+        self._last_save = _whole(save) if save is not None else None if step else 0
 
     @_guarded
     def _resumed(self, step, items, path, error):
@@ -175,52 +190,68 @@ class Hook:
         if self._loading:
             self._loading = False
             self._mark("leave", "load")
-        self._append("resumed", step=step if error is None else None, ok=error is None, **told)
+        self._append("resumed", step=None if step is None or error is not None else _whole(step),
+                     ok=error is None, **told)
 
     @_guarded
     def update(self, step, samples=None, changed=True):
-        told = {} if not samples else {"samples": [[int(a), int(b)] for a, b in samples]}
-        self._append("update", step=int(step), changed=bool(changed), **told)
+        ranges = [] if samples is None else [[_whole(a), _whole(b)] for a, b in samples]
+        told = {"samples": ranges} if ranges else {}
+        self._append("update", step=_whole(step), changed=bool(changed), **told)
 
     def saving(self, step, state, save=None, asynchronous=False):
         """Around the save call: `with hook.saving(...) as saving:`. `state` as of the call."""
-        if save is None and self._last_save is not None:
-            save = self._last_save + 1
-        self._last_save = save
-        return Saving(self, step, state, save, asynchronous)
+        return Saving(self, step, state, self._number_of(save), asynchronous)
+
+    @_counting
+    def _number_of(self, save):
+        if save is not None:
+            self._last_save = _whole(save)
+        elif self._last_save is not None:
+            self._last_save += 1
+        return self._last_save
 
     @_guarded
     def _save_begin(self, step, save, state):
         if save is None:
             raise ValueError("saving() needs save=N: resumed() did not say which save was restored")
+        step = _whole(step)
         self._attempts[step] = self._attempts.get(step, 0) + 1
-        self._append("save_begin", step=int(step), save=int(save), items=self._told_items(state),
+        self._append("save_begin", step=step, save=save, items=self._told_items(state),
                      **self._attempt(step))
         self._mark("enter", "save %d" % save)
 
     @_guarded
     def _save_told(self, event, step, save, error, leave):
         told = {} if error is None else {"error": self._told_error(error)}
+        step = _whole(step)
         if leave:
             self._mark("leave", "save %d" % save)
-        self._append(event, step=int(step), save=int(save), ok=error is None,
-                     **self._attempt(step), **told)
+        self._append(event, step=step, save=save, ok=error is None, **self._attempt(step), **told)
 
     @_guarded
     def exported(self, step, derived):
         """Derived weights were exported: their bytes, or an array or tensor of them."""
-        self._append("export", step=int(step), digest=self.items({"export": derived})[0]["digest"])
+        item, = _digested({"export": derived}, self._kinds, self._scopes)
+        self._append("export", step=_whole(step), digest=item["digest"])
 
     @_guarded
     def memory(self, name, step=None, **facts):
         """After "save", "load", "export" or "update", or as "before save" and so on. `facts`: what
         the program itself knows, such as host_staging=bytes."""
-        told = {} if step is None else {"step": int(step)}
-        self._append("memory", name=name, memory={**self._memory_facts(), **facts}, **told)
+        told = {} if step is None else {"step": _whole(step)}
+        facts = {fact: None if value is None else _whole(value) for fact, value in facts.items()}
+        self._append("memory", name=str(name), memory={**self._memory_facts(), **facts}, **told)
 
     def collective(self, kind, communicator="world"):
         """Around a collective: `with hook.collective("all_gather"):`."""
-        return _Collective(self, kind, communicator)
+        return _Collective(self, self._collective(kind, communicator))
+
+    @_guarded
+    def _collective(self, kind, communicator):
+        kind, communicator = str(kind), str(communicator)
+        number = self._collectives[communicator] = self._collectives.get(communicator, 0) + 1
+        return kind, communicator, number
 
     @_guarded
     def _collective_enter(self, kind, communicator, number):
@@ -234,8 +265,8 @@ class Hook:
 
     @_guarded
     def phase(self, name):
-        self._append("phase", name=name)
-        self._mark("point", name)
+        self._append("phase", name=str(name))
+        self._mark("point", str(name))
 
     @_guarded
     def done(self):
@@ -244,25 +275,27 @@ class Hook:
 
     def until_reached(self, save=None):
         """Whether this life may end: the save that SAVEGATE_UNTIL asks for is durable."""
+        return bool(self._until_reached(save))
+
+    @_counting
+    def _until_reached(self, save):
         words = os.environ.get("SAVEGATE_UNTIL", "").split()
-        save = self._last_save if save is None else save
+        save = self._last_save if save is None else _whole(save)
         return len(words) == 2 and words[0] == "save" and save is not None and save >= int(words[1])
 
     # -- items ----------------------------------------------------------------------------------
 
     def items(self, state):
-        """The state's items with their digests; empty where no run is on."""
-        return _digested(state, self._kinds, self._scopes) if self.enabled else Items()
+        """The state's items with their digests; empty where no run is on, and where it cannot be
+        digested, which is told."""
+        return self._items(state) or Items()
+
+    @_guarded
+    def _items(self, state):
+        return _digested(state, self._kinds, self._scopes)
 
     def _told_items(self, state):
-        """As items(); a state that cannot be digested is told, and the event goes without."""
-        if isinstance(state, Items):
-            return state
-        try:
-            return self.items(state)
-        except Exception as error:
-            self._failed("items", error)
-            return []
+        return state if isinstance(state, Items) else self.items(state)
 
     # -- what the events hold -------------------------------------------------------------------
 
@@ -283,7 +316,7 @@ class Hook:
             texts.append("".join(traceback.format_exception_only(type(error), error)).strip())
             if isinstance(error, OSError) and error.errno in errno.errorcode:
                 told["errno_name"] = errno.errorcode[error.errno]
-                if isinstance(error.filename, str):
+                if isinstance(error.filename, (str, bytes, os.PathLike)):
                     told["path"] = self._below(error.filename)
             for field in ("rank", "offset", "requested", "returned"):
                 if type(vars(error).get(field)) is int:
@@ -324,11 +357,11 @@ class Hook:
         if process != self._own_process:
             line["pid"] = process
         line.update(fields)
-        text = json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n"
-        data = text.encode("utf-8", "replace")  # names of files may hold what is no text
+        data = _json_text(line).encode() + b"\n"
+        if _identity(self._events) != self._events_identity:  # its number may be a checkpoint's now
+            raise OSError(errno.EBADF, "the program closed the descriptor of its events")
         if os.write(self._events, data) != len(data):  # one write: lines never mix
-            self.enabled = False
-            _say("events lost: a line was written in part")
+            self._lose_events("a line was written in part")
 
     def _mark(self, kind, name):
         """Waits until the daemon has answered, as long as a rule holds the rank here."""
@@ -337,21 +370,38 @@ class Hook:
         if self._process != os.getpid():
             self._process, self._marks = os.getpid(), threading.local()  # the parent's are its own
         try:
-            if not hasattr(self._marks, "line"):
-                self._marks.line = _ControlLine(self._control)
-            self._marks.line.request({"cmd": "mark", "rank": self.rank, "kind": kind, "name": name})
+            # Out of `idle` while it waits: a signal handler that sends a mark meanwhile takes another
+            # line, and the answer to one that an exception ended goes with its line.
+            idle = self._marks.__dict__.setdefault("idle", [])
+            line = idle.pop() if idle else _ControlLine(self._control)
+            line.request({"cmd": "mark", "rank": self.rank, "kind": kind, "name": name})
+            idle.append(line)
         except (OSError, ValueError) as error:
             self._control = ""
             _say("marks end here: %s" % error)
 
     def _failed(self, call, error):
+        if not self.enabled:
+            return
         text = " ".join("".join(traceback.format_exception_only(type(error), error)).split())
         _say("%s: %s" % (call, text))
         try:
             self._append("hook_error", name=call, error={"text": text[:4000]})
         except Exception as second:  # the events cannot be written: nothing more is judged
-            self.enabled = False
-            _say("events lost: %s" % second)
+            self._lose_events(second)
+
+    def _lose_events(self, reason):
+        """Told in the log and by a file: the program may have put its stderr elsewhere."""
+        self.enabled = False
+        _say("events lost: %s" % reason)
+        try:
+            lost = _open_to_append(self._path + ".lost")
+            try:
+                os.write(lost, _text_bytes("%s\n" % reason))
+            finally:
+                os.close(lost)
+        except OSError as error:
+            _say("%s.lost: %s" % (self._path, error))
 
 
 class Loading:
@@ -401,22 +451,21 @@ class Saving:
 
 
 class _Collective:
-    def __init__(self, hook, kind, communicator):
-        self._hook = hook
-        number = hook._collectives[communicator] = hook._collectives.get(communicator, 0) + 1
-        self._what = (kind, communicator, number)
+    def __init__(self, hook, what):
+        self._hook, self._what = hook, what  # None where it could not be told, or is not to be
 
     def __enter__(self):
-        self._hook._collective_enter(*self._what)
+        if self._what is not None:
+            self._hook._collective_enter(*self._what)
 
     def __exit__(self, kind, error, trace):
-        if error is None:  # one that failed was never left
+        if self._what is not None and error is None:  # one that failed was never left
             self._hook._collective_exit(*self._what)
         return False
 
 
 class _ControlLine:
-    """A thread's connection to the daemon: a request line out, its reply line in."""
+    """A connection to the daemon: a request line out, its reply line in."""
 
     def __init__(self, path):
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -426,7 +475,7 @@ class _ControlLine:
         self._socket.close()
 
     def request(self, request):
-        self._socket.sendall(json.dumps(request).encode() + b"\n")
+        self._socket.sendall(_json_text(request).encode() + b"\n")
         reply = b""
         while not reply.endswith(b"\n"):
             part = self._socket.recv(4096)
@@ -439,21 +488,63 @@ class _ControlLine:
 
 def print_checkpoint(path, step, load, announced=True):
     """What a subject's reader says of a checkpoint directory, on standard output. `load()` gives pairs
-    (rank that saved it, its state); an exception of its says why the checkpoint is not complete."""
+    (rank that saved it, its state); an exception of its says why the checkpoint is not complete. A
+    state that cannot be digested says nothing of the checkpoint: the reader fails."""
     line = {"path": _relative(path, os.environ.get("SAVEGATE_DIR", ".")), "step": int(step),
             "complete": True, "announced": bool(announced), "error": "", "items": []}
+    for rank, state in _loaded(load, line):
+        line["items"] += [[_whole(rank), item] for item in _digested(state, {}, {})]
+    if not line["complete"]:
+        line["items"] = []
+    print(_json_text(line))
+
+
+def _loaded(load, line):
     try:
         for rank, state in load():
-            line["items"] += [[rank, item] for item in _digested(state, {}, {})]
-    except (KeyboardInterrupt, SystemExit):
+            yield rank, state
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # not every framework's is an Exception
-        line.update(complete=False, error="%s: %s" % (type(error).__name__, error), items=[])
-    print(json.dumps(line))
+        line.update(complete=False, error="%s: %s" % (type(error).__name__, error))
+
+
+def _json_text(value):
+    """Names of files may hold what is no text, which no reader of JSON takes."""
+    return _text_bytes(json.dumps(value, separators=(",", ":"), ensure_ascii=False,
+                                  allow_nan=False)).decode()
+
+
+def _text_bytes(text):
+    return text.encode("utf-8", "replace")
+
+
+def _open_to_append(path):
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+
+
+def _identity(descriptor):
+    """What lies behind a descriptor; the program may have closed it, and opened a file that has its number."""
+    try:
+        status = os.fstat(descriptor)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, stat.S_IFMT(status.st_mode)
+
+
+_stderr = _identity(2)
 
 
 def _say(text):
-    print("savegate: " + text, file=sys.stderr)
+    """On descriptor 2, whatever became of sys.stderr. A file that the program opened after it closed
+    that one may be a checkpoint."""
+    here = _identity(2)
+    if here is None or here != _stderr and stat.S_ISREG(here[2]):
+        return
+    try:
+        os.write(2, _text_bytes("savegate: %s\n" % text))
+    except OSError:
+        pass  # full, or nobody reads it
 
 
 def _integer(names, otherwise):
@@ -465,9 +556,25 @@ def _integer(names, otherwise):
     return otherwise
 
 
+def _whole(number):
+    """Of any type, NumPy's and tensors too."""
+    whole = int(number)
+    if whole != number:
+        raise ValueError("%r is no whole number" % (number,))
+    return whole
+
+
 def _relative(path, root):
-    path, root = os.fspath(path), root.rstrip("/") + "/"
-    return path[len(root):] if path.startswith(root) and len(path) > len(root) else path
+    path, root = os.fsdecode(path), os.fsdecode(root)
+    parts, above = _parts(path), _parts(root)
+    if path.startswith("/") != root.startswith("/") or len(parts) <= len(above) or \
+            parts[:len(above)] != above:
+        return path
+    return "/".join(parts[len(above):])
+
+
+def _parts(path):
+    return [part for part in path.split("/") if part not in ("", ".")]
 
 
 def _is_child_of_multiprocessing():
@@ -483,6 +590,9 @@ def _cause_of(error):
         cause = failures[rank][0] if isinstance(failures[rank], tuple) else failures[rank]
         if isinstance(cause, BaseException):
             return cause, rank
+    group = getattr(error, "exceptions", None)  # of an ExceptionGroup
+    if isinstance(group, (tuple, list)) and group and isinstance(group[0], BaseException):
+        return group[0], None
     return error.__cause__ or (None if error.__suppress_context__ else error.__context__), None
 
 
@@ -541,9 +651,11 @@ def _fork_orphan():
 
 
 def _become_rank(environment, output, errors, go):
+    global _stderr
     os.setsid()
     os.dup2(output, 1)
     os.dup2(errors, 2)
+    _stderr = _identity(2)
     if os.read(go, 1) != b"g":
         os._exit(1)  # the runner went without it
     for descriptor in (output, errors, go):
@@ -581,8 +693,12 @@ class _Piece:
 
 
 def _digested(state, kinds, scopes):
-    pieces, items = [], Items()
-    for name, value in _leaves("", state):
+    pieces, items, places = [], Items(), {}
+    for name, keys, value in _leaves("", (), state):
+        if name in places:
+            raise ValueError("two values have the name `%s`: those at %r and %r" %
+                             (name, list(places[name]), list(keys)))
+        places[name] = keys
         kind = _said(kinds, name)
         for item, piece in _items_of(name, value):
             item["kind"] = kind or _usual_kind(name, item)
@@ -602,15 +718,29 @@ def _said(words, name):
     return None
 
 
-def _leaves(name, value):
+def _leaves(name, keys, value):
+    """(name, the keys that lead there, value)."""
     if isinstance(value, (list, tuple)) and not _is_numbers(value):
         value = {index: each for index, each in enumerate(value)}
+    elif _is_wrapper(value):
+        value = {inner: getattr(value, inner) for inner in value.__tensor_flatten__()[0]}
     if hasattr(value, "items") and hasattr(value, "keys"):
         for key, each in value.items():
-            for leaf in _leaves("%s.%s" % (name, key) if name else str(key), each):
+            for leaf in _leaves("%s.%s" % (name, key) if name else str(key), (*keys, key), each):
                 yield leaf
     else:
-        yield name or "state", value
+        yield name or "state", keys, value
+
+
+def _is_wrapper(value):
+    """A tensor without memory of its own, made of others, as quantised ones are."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor) and \
+        hasattr(value, "__tensor_flatten__") and not _is_dtensor(value)
+
+
+def _is_dtensor(value):
+    return hasattr(value, "device_mesh") and hasattr(value, "placements")
 
 
 def _is_numbers(values):
@@ -695,7 +825,7 @@ def _item_of_array(name, array, numpy):
 
 
 def _items_of_tensor(name, tensor):
-    if not hasattr(tensor, "device_mesh") or not hasattr(tensor, "placements"):
+    if not _is_dtensor(tensor):
         yield _item_of_tensor(name, tensor)
         return
     # A DTensor: what of it lies here.
@@ -731,18 +861,29 @@ def _item_of_tensor(name, tensor, global_shape=None, offset=None):
     if dtype is None or tensor.layout != torch.strided or tensor.device.type == "meta":
         raise TypeError("`%s`: a tensor of %s, %s on %s has no bytes of its own" %
                         (name, tensor.dtype, tensor.layout, tensor.device))
+    if tensor.device.type not in ("cpu", "cuda"):
+        tensor = tensor.cpu()
+    _check_memory(name, tensor)
     with torch.no_grad():
         flat = tensor.detach().resolve_conj().resolve_neg().contiguous()
     if flat.device.type == "cuda":
         torch.cuda.current_stream(flat.device).synchronize()  # what fills it is done
         if not _digests().on_devices:
             flat = flat.cpu()
-    elif flat.device.type != "cpu":
-        flat = flat.cpu()
     size = flat.numel() * flat.element_size()
     piece = _Piece(flat.data_ptr(), size, flat, str(flat.device))
     scope = "" if global_shape is None else "shard"
     return _item(name, dtype, flat.shape, size, global_shape, offset, scope), piece
+
+
+def _check_memory(name, tensor):
+    """A tensor may have a shape and no memory: a wrapper of others, or one whose storage was freed."""
+    if tensor.numel() == 0:
+        return
+    last = tensor.storage_offset() + sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride()))
+    needed = (last + 1) * tensor.element_size()
+    if tensor.data_ptr() == 0 or tensor.untyped_storage().nbytes() < needed:
+        raise TypeError("`%s`: a %s without memory of its own has no bytes" % (name, type(tensor).__name__))
 
 
 def _usual_kind(name, item):
@@ -813,7 +954,7 @@ def _digests():
     if library is not None:
         try:
             return _LibraryDigests(library)
-        except OSError as error:
+        except (OSError, AttributeError) as error:  # no library, or another one
             _say("%s: %s" % (library, error))
     try:
         return _PackageDigests()

@@ -5,7 +5,10 @@ import importlib.util
 import io
 import json
 import os
+import pathlib
 import random
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -57,6 +60,43 @@ class Run:
         with open(self.events) as file:
             lines = [json.loads(line) for line in file]
         return [line for line in lines if event in (None, line["event"])]
+
+
+class Daemon:
+    """Answers marks; `while_held` runs while the mark "held" waits for its answer."""
+
+    def __init__(self, path, while_held=lambda: None):
+        self.served = []  # (number of the connection, name of the mark)
+        self._while_held, self._connections = while_held, 0
+        self._server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._server.bind(path)
+        self._server.listen()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self):
+        self._server.shutdown(socket.SHUT_RDWR)
+        self._server.close()
+
+    def _accept(self):
+        while True:
+            try:
+                connection = self._server.accept()[0]
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(self._connections, connection), daemon=True).start()
+            self._connections += 1
+
+    def _serve(self, number, connection):
+        with connection, connection.makefile("rb") as lines:
+            for line in lines:
+                name = json.loads(line)["name"]
+                self.served.append((number, name))
+                if name == "held":
+                    self._while_held()
+                try:
+                    connection.sendall(b'{"ok":true}\n')
+                except OSError:
+                    return  # the program went on without the answer
 
 
 def report_a_phase():
@@ -131,6 +171,27 @@ class EventsTest(unittest.TestCase):
             told = run.lines("save_end")[0]["error"]
             self.assertEqual((told["rank"], told["offset"], told["requested"]), (1, 4096, 512))
 
+    @unittest.skipIf(sys.version_info < (3, 11), "Python before 3.11 has no exception groups")
+    def test_of_a_group_of_exceptions_the_first_is_the_cause(self):
+        with Run() as run:
+            hook = savegate_hook.Hook()
+            with self.assertRaises(BaseException):
+                with hook.saving(1, {}):
+                    raise ExceptionGroup("many", [OSError(28, "No space left", b"/tmp/shard"), KeyError(1)])  # noqa: F821
+            error = run.lines("save_end")[0]["error"]
+            self.assertEqual((error["errno_name"], error["path"]), ("ENOSPC", "/tmp/shard"))
+            self.assertIn("many", error["text"])
+
+    def test_a_path_below_the_root_is_relative_however_it_is_written(self):
+        with Run() as run:
+            hook, root = savegate_hook.Hook(), os.environ["SAVEGATE_DIR"]
+            paths = (root + "//step_6", root + "/./step_6/", root.replace("/", "//") + "/step_6",
+                     os.fsencode(root + "/step_6"), pathlib.Path(root, "step_6"))
+            for path in (*paths, root, root + "more/step_6"):
+                hook.resumed(6, path=path)
+            self.assertEqual([line["path"] for line in run.lines("resumed")],
+                             ["step_6"] * len(paths) + [root, root + "more/step_6"])
+
     def test_an_asynchronous_save_is_durable_when_another_thread_says_so(self):
         with Run() as run:
             hook = savegate_hook.Hook()
@@ -184,6 +245,18 @@ class EventsTest(unittest.TestCase):
         self.assertEqual((cut["complete"], cut["announced"], cut["items"]), (False, False, []))
         self.assertIn("shard-1", cut["error"])
 
+    def test_what_the_hook_cannot_digest_says_nothing_of_a_checkpoint(self):
+        printed = io.StringIO()
+        with Run(), contextlib.redirect_stdout(printed), self.assertRaises(TypeError):
+            savegate_hook.print_checkpoint("step_2", 2, lambda: [(0, {"seen": {1}})])
+        self.assertEqual(printed.getvalue(), "")
+
+    def test_a_printed_checkpoint_is_json_whatever_its_names_hold(self):
+        printed = io.StringIO()
+        with Run(), contextlib.redirect_stdout(printed):
+            savegate_hook.print_checkpoint("step_2", 2, lambda: [(0, {"\udcff": 1})])
+        self.assertEqual(json.loads(printed.getvalue())["items"][0][1]["name"], "?")
+
     def test_what_the_program_knows_of_its_memory_is_told_beside_what_is_measured(self):
         with Run() as run:
             savegate_hook.Hook().memory("snapshot", step=2, host_staging=4096)
@@ -231,12 +304,116 @@ class HarmlessTest(unittest.TestCase):
             os.close(hook._events)
             hook.done()
             self.assertFalse(hook.enabled)
+            self.assertTrue(os.path.exists(run.events + ".lost"))
 
     def test_an_event_file_that_cannot_be_opened_raises_nothing(self):
         with Run(SAVEGATE_EVENTS="/nonexistent/rank-0.jsonl"):
-            with contextlib.redirect_stderr(io.StringIO()) as said:
-                self.assertFalse(savegate_hook.Hook().enabled)
-        self.assertTrue(said.getvalue().startswith("savegate: events lost: "), said.getvalue())
+            said = self.said_of("assert not hook.enabled")
+        self.assertTrue(said.startswith("savegate: events lost: "), said)
+
+    def said_of(self, program):
+        """What a program with a hook prints on stderr; it ends well and prints nothing else."""
+        ended = subprocess.run(
+            [sys.executable, "-c", "import os, sys, savegate_hook\nhook = savegate_hook.Hook()\n" + program],
+            env=dict(os.environ, PYTHONPATH=os.path.dirname(savegate_hook.__file__)),
+            capture_output=True, text=True)
+        self.assertEqual((ended.returncode, ended.stdout), (0, ""), ended.stderr)
+        return ended.stderr
+
+    def test_a_stderr_that_takes_nothing_raises_nothing(self):
+        for spoil in ("sys.stderr.close()", "os.close(2)", "sys.stderr = None",
+                      "os.dup2(os.open('/dev/full', os.O_WRONLY), 2)"):
+            with self.subTest(spoil), Run() as run:
+                self.said_of(spoil + "\nhook.phase(object())\nhook.update('no step')\nhook.done()")
+                self.assertEqual([line["event"] for line in run.lines()],
+                                 ["hello", "phase", "hook_error", "done"])
+
+    def test_a_file_that_the_program_opened_as_descriptor_2_is_its_own(self):
+        with Run() as run:
+            shard = run.events + ".shard"
+            self.said_of("os.close(2)\nassert os.open(%r, os.O_WRONLY | os.O_CREAT) == 2\n"
+                         "hook.update('no step')" % shard)
+            self.assertEqual(os.path.getsize(shard), 0)
+
+    def test_lost_events_are_told_by_a_file_where_stderr_is_elsewhere(self):
+        with Run() as run:
+            said = self.said_of("os.dup2(os.open(os.devnull, os.O_WRONLY), 2)\nos.closerange(3, 99)\n"
+                                "hook.done()")
+            self.assertNotIn("lost", said)
+            with open(run.events + ".lost") as lost:
+                self.assertIn("closed the descriptor", lost.read())
+
+    def test_a_file_that_the_program_opened_as_the_events_descriptor_is_its_own(self):
+        with Run() as run, quiet():
+            hook = savegate_hook.Hook()
+            with tempfile.TemporaryFile() as shard:
+                os.dup2(shard.fileno(), hook._events)
+                self.addCleanup(os.close, hook._events)
+                hook.done()
+                self.assertEqual(os.fstat(shard.fileno()).st_size, 0)
+            self.assertTrue(os.path.exists(run.events + ".lost"))
+
+    def test_no_public_call_raises_whatever_it_is_given(self):
+        class Hostile:
+            def __str__(self):
+                raise LookupError
+
+            __bool__ = __int__ = __index__ = __fspath__ = __hash__ = __iter__ = __eq__ = __str__
+
+        def calls(hook, bad):
+            yield "load_begin", lambda: hook.load_begin()
+            yield "resumed", lambda: hook.resumed(bad, items=bad, path=bad, save=bad)
+            yield "update", lambda: hook.update(bad, samples=bad, changed=bad)
+            yield "exported", lambda: hook.exported(bad, bad)
+            yield "memory", lambda: hook.memory(bad, step=bad, host_staging=bad)
+            yield "phase", lambda: hook.phase(bad)
+            yield "until_reached", lambda: self.assertFalse(hook.until_reached(bad))
+            yield "items", lambda: hook.items({"x": bad})
+            yield "versions", lambda: savegate_hook.Hook(versions=bad, kinds=bad, scopes=bad)
+
+            def loading():
+                with hook.loading() as loading:
+                    loading.path = bad
+                    loading.restored(bad, bad, save=bad)
+
+            def saving():
+                with hook.saving(bad, bad, save=bad) as saving:
+                    saving.durable(bad)
+
+            def collective():
+                with hook.collective(bad, bad):
+                    pass
+
+            yield "loading", loading
+            yield "saving", saving
+            yield "collective", collective
+
+        for events in ({}, {"SAVEGATE_EVENTS": ""}):
+            for bad in (Hostile(), [], {1}, object(), float("nan"), "\udcff"):
+                with Run(SAVEGATE_UNTIL="save 1", **events), quiet():
+                    hook = savegate_hook.Hook()
+                    for name, call in calls(hook, bad):
+                        with self.subTest(name, bad=type(bad), run=not events):
+                            call()
+
+    def test_items_that_cannot_be_digested_and_facts_that_are_no_number_are_a_hook_error(self):
+        with Run() as run, quiet():
+            hook = savegate_hook.Hook()
+            hook.items({"x": {1}})
+            hook.memory("save", host_staging=float("nan"))
+            savegate_hook.Hook(kinds=3)
+            self.assertEqual([line["name"] for line in run.lines("hook_error")],
+                             ["items", "memory", "set_words"])
+            self.assertEqual(run.lines("memory"), [])
+
+    def test_two_values_of_one_name_are_a_hook_error_that_says_where_they_are(self):
+        for state, first, second in (({"a": {"b": 1}, "a.b": 2}, "['a', 'b']", "['a.b']"),
+                                     ({1: 1.0, "1": 2.0}, "[1]", "['1']")):
+            with Run() as run, quiet():
+                self.assertEqual(savegate_hook.Hook().items(state), [])
+                text = run.lines("hook_error")[0]["error"]["text"]
+                self.assertIn(first, text)
+                self.assertIn(second, text)
 
     def test_a_daemon_that_is_gone_ends_the_marks_alone(self):
         with Run(SAVEGATE_CONTROL="/nonexistent/control") as run, quiet():
@@ -286,26 +463,9 @@ class HarmlessTest(unittest.TestCase):
 
     def test_marks_of_threads_and_children_go_over_lines_of_their_own(self):
         with Run() as run:
-            import socket
             path = run.events + ".control"
-            server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            server.bind(path)
-            server.listen()
-            served = []
-
-            def serve(number, connection):
-                with connection, connection.makefile("rwb") as lines:
-                    for line in lines:
-                        served.append((number, json.loads(line)["name"]))
-                        lines.write(b'{"ok":true}\n')
-                        lines.flush()
-
-            def accept():
-                for number in range(3):
-                    threading.Thread(target=serve, args=(number, server.accept()[0]), daemon=True).start()
-
-            acceptor = threading.Thread(target=accept, daemon=True)
-            acceptor.start()
+            daemon = Daemon(path)
+            self.addCleanup(daemon.close)
             with mock.patch.dict(os.environ, {"SAVEGATE_CONTROL": path}):
                 hook = savegate_hook.Hook()
             hook.phase("main")
@@ -318,12 +478,53 @@ class HarmlessTest(unittest.TestCase):
                 os._exit(0)
             os.waitpid(child, 0)
             hook.phase("main again")
-            acceptor.join()
-            server.close()
-            self.assertEqual([name for _, name in served], ["main", "thread", "child", "main again"])
-            lines = [line for line, _ in served]
+            self.assertEqual([name for _, name in daemon.served], ["main", "thread", "child", "main again"])
+            lines = [line for line, _ in daemon.served]
             self.assertEqual(len(set(lines)), 3)
             self.assertEqual(lines[0], lines[3])
+
+    def held_mark(self, handler):
+        """The hook's control word and the marks served, where a signal comes while the main thread waits."""
+        handled = threading.Event()
+
+        def interrupt():
+            os.kill(os.getpid(), signal.SIGUSR1)
+            handled.wait(10)
+
+        with Run() as run:
+            path = run.events + ".control"
+            daemon = Daemon(path, interrupt)
+            self.addCleanup(daemon.close)
+            with mock.patch.dict(os.environ, {"SAVEGATE_CONTROL": path}):
+                hook = savegate_hook.Hook()
+
+            def on_signal(*unused):
+                try:
+                    handler(hook)
+                finally:
+                    handled.set()
+
+            before = signal.signal(signal.SIGUSR1, on_signal)
+            self.addCleanup(signal.signal, signal.SIGUSR1, before)
+            try:
+                hook.phase("held")
+            except KeyboardInterrupt:
+                pass
+            hook.phase("after")
+            return hook._control, daemon.served
+
+    def test_a_signal_handler_sends_marks_of_its_own_while_one_is_held(self):
+        control, served = self.held_mark(lambda hook: hook.phase("handler"))
+        self.assertTrue(control)
+        self.assertEqual([name for _, name in served], ["held", "handler", "after"])
+
+    def test_the_answer_to_a_mark_that_was_interrupted_is_no_later_ones(self):
+        def leave(hook):
+            raise KeyboardInterrupt
+
+        control, served = self.held_mark(leave)
+        self.assertTrue(control)
+        self.assertEqual(served, [(0, "held"), (1, "after")])
 
 
 class ItemsTest(unittest.TestCase):
@@ -422,6 +623,22 @@ class NumpyTest(unittest.TestCase):
         self.assertEqual([(item["dtype"], item["local_shape"], item["bytes"]) for item in items],
                          [("f32", [2, 3], 24), ("i64", [], 8), ("c128", [], 16)])
 
+    def test_numbers_of_numpy_are_numbers(self):
+        with Run() as run:
+            hook, number = savegate_hook.Hook(), numpy.int64
+            hook.resumed(number(3), save=number(1))
+            hook.update(number(4), samples=numpy.array([[0, 7]]))
+            with hook.saving(number(4), {}):
+                pass
+            hook.memory("save", number(4), host_staging=number(5))
+            self.assertEqual(run.lines("hook_error"), [])
+            told = [(line["event"], line["step"]) for line in run.lines()[1:]]
+            self.assertEqual(told, [("resumed", 3), ("update", 4), ("save_begin", 4), ("save_end", 4),
+                                    ("durable", 4), ("memory", 4)])
+            self.assertEqual(run.lines("update")[0]["samples"], [[0, 7]])
+            self.assertEqual(run.lines("durable")[0]["save"], 2)
+            self.assertEqual(run.lines("memory")[0]["memory"]["host_staging"], 5)
+
     def test_an_array_of_objects_is_refused(self):
         with self.assertRaises(TypeError):
             list(savegate_hook._items_of("x", numpy.array([object()])))
@@ -469,6 +686,25 @@ class TorchTest(unittest.TestCase):
                                                 .view(torch.uint8).tolist())]):
             self.assertEqual(parameter, of_bytes)
             self.assertEqual(conjugate, of_bytes)
+
+    def test_a_wrapper_of_tensors_is_the_tensors_in_it(self):
+        from torch.testing._internal.two_tensor import TwoTensor
+        one, two = torch.arange(6.0), torch.ones(6)
+        with Run():
+            hook = savegate_hook.Hook(kinds={"ema": "derived"})
+            wrapped = hook.items({"ema": torch.nn.Parameter(TwoTensor(one, TwoTensor(two, one)))})
+            plain = hook.items({"ema": {"a": one, "b": {"a": two, "b": one}}})
+        self.assertEqual([item["name"] for item in wrapped], ["ema.a", "ema.b.a", "ema.b.b"])
+        self.assertEqual(wrapped, plain)
+
+    def test_a_tensor_with_a_shape_and_no_memory_is_refused(self):
+        from torch.testing._internal.two_tensor import TwoTensor
+        freed = torch.ones(8, 8)
+        views = freed[2:], freed.t()[1:]
+        freed.untyped_storage().resize_(0)
+        for tensor in (*views, savegate_hook.Shard(TwoTensor(torch.ones(4), torch.ones(4)), [8], [0])):
+            with self.assertRaises(TypeError):
+                list(savegate_hook._items_of("x", tensor))
 
     def test_a_sparse_tensor_is_refused(self):
         with self.assertRaises(TypeError):
