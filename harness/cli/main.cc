@@ -3,25 +3,31 @@
 #include <algorithm>
 #include <functional>
 
+#include "harness/cli/arguments.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/validators.h"
 
 namespace savegate::cli {
 namespace {
 
-// Everything after `--` is the command under test.
-std::vector<std::string> split_command(int& argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    if (std::string_view(argv[i]) != "--") continue;
-    std::vector<std::string> command(argv + i + 1, argv + argc);
-    argc = i;
-    return command;
-  }
-  return {};
+// Neither an unset variable after an option nor one after `--` is taken for a default.
+Result<void> check_words(const CLI::App& subcommand, SaidOfSubject said) {
+  for (const CLI::Option* option : subcommand.get_options())
+    for (const std::string& value : option->results())
+      if (value.empty())
+        return fail(invalid(option->get_name() +
+                            " is empty (an unset variable?): say a value, or leave it out"));
+  const CLI::Option* subject = subcommand.get_option_no_throw("--subject");
+  said.subcommand = subcommand.get_name();
+  said.takes_subject = subject != nullptr;
+  said.subject_said = said.takes_subject && subject->count() > 0;
+  return check_subject_words(said);
 }
 
 int main_checked(int argc, char** argv) {
   Options options;
-  options.command = split_command(argc, argv);
+  const auto command = split_command(argc, argv);
+  options.command = command.value_or(std::vector<std::string>{});
 
   CLI::App app(
       "savegate runs a real save path on real ranks over a file system that lies on command,\n"
@@ -74,13 +80,13 @@ int main_checked(int argc, char** argv) {
   loop->add_option("scenario", repeated, "a scenario, or a stored scenario.json")->required();
   CLI::Option* rounds = loop->add_option("--rounds", looping.rounds,
                                          "how often; default: as --failure-probability says")
-                            ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000}));
+                            ->check(whole_number(1, 1'000'000));
   loop->add_option("--confidence", looping.confidence, "of what is concluded")
-      ->check(CLI::Range(0.5, 0.999999))
+      ->check(real_number(0.5, 0.999999))
       ->capture_default_str();
   loop->add_option("--failure-probability", looping.failure_probability,
                    "of a save; as many rounds are run as exclude it, if all are clean")
-      ->check(CLI::Range(0.000001, 0.999999))
+      ->check(real_number(0.000001, 0.999999))
       ->excludes(rounds)
       ->capture_default_str();
   loop->add_option("--vary", looping.vary,
@@ -141,14 +147,14 @@ int main_checked(int argc, char** argv) {
       ->excludes(check_file);
   CLI::Option* saves =
       signoff->add_option("--saves", signing.saves, "consecutive ones; default: as below")
-          ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000}));
+          ->check(whole_number(1, 1'000'000));
   signoff->add_option("--confidence", signing.confidence, "of what is concluded")
-      ->check(CLI::Range(0.5, 0.999999))
+      ->check(real_number(0.5, 0.999999))
       ->capture_default_str();
   signoff
       ->add_option("--failure-probability", signing.failure_probability,
                    "of a save; as many saves are made as exclude it")
-      ->check(CLI::Range(0.000001, 0.999999))
+      ->check(real_number(0.000001, 0.999999))
       ->excludes(saves)
       ->capture_default_str();
   add_options(*signoff, options);
@@ -209,7 +215,7 @@ int main_checked(int argc, char** argv) {
   mount
       ->add_option("--hold-limit", mounting.hold_limit,
                    "seconds for which an operation may be held; then the mount is aborted")
-      ->check(CLI::PositiveNumber);
+      ->check(real_number(0.001, 1e9));
   mount->add_flag("--background", mounting.background, "return once it is mounted");
   mount->footer(
       "Stays in the foreground, where Ctrl-C unmounts, unless --background is given.\n"
@@ -249,7 +255,7 @@ int main_checked(int argc, char** argv) {
                        "memory of the job; default: this cgroup's limit, or the node's memory");
   estimate
       ->add_option("--threshold", estimating.threshold, "share of it beyond which a guard kills")
-      ->check(CLI::Range(0.01, 1.0))
+      ->check(real_number(0.01, 1.0))
       ->capture_default_str();
   estimate->add_option("--resident", estimating.resident,
                        "what the job holds between saves; default: the state");
@@ -275,11 +281,17 @@ int main_checked(int argc, char** argv) {
   add_options(*selftest, options);
   selftest->callback([&] { chosen = [&] { return selftest_command(controls, names, options); }; });
 
+  if (const auto assigned = check_assignments(argc, argv); !assigned)
+    return report_error(assigned.error());
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kPassed : kUsage;
   }
+  if (const auto sound =
+          check_words(*app.get_subcommands().front(), {.subcommand = "", .command = command});
+      !sound)
+    return report_error(sound.error());
   return chosen();
 }
 

@@ -6,14 +6,18 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <thread>
 
+#include "harness/cli/validators.h"
 #include "harness/subject.h"
 
 namespace savegate::cli {
 
 namespace {
+
+constexpr std::uint64_t kMostSeed = INT64_MAX;  // as in a suite
 
 // What the machine refuses, not what savegate did wrong.
 bool is_of_the_environment(int error) {
@@ -35,7 +39,8 @@ void add_options(CLI::App& command, Options& options) {
       ->check(CLI::IsMember(harness::device_names()))
       ->capture_default_str();
   command.add_option("--store", options.store, "folder of all runs")->capture_default_str();
-  command.add_option("--seed", options.seed, "seed of every random choice");
+  command.add_option("--seed", options.seed, "seed of every random choice")
+      ->check(whole_number(0, kMostSeed));
   command.add_option("--backing", options.backing,
                      "folder, on the file system to be tested, that the faulty mount stores into");
   command.add_option("--keep", options.keep, "checkpoint trees that stay in the store")
