@@ -87,10 +87,13 @@ class Reducer {
   Result<void> reduce_rules() {
     const Scenario whole = smallest_;
     const std::vector<PlanItem> items = plan_items(whole);
-    SAVEGATE_TRY(const auto kept,
-                 faults::fewest(items.size(), [&](const std::vector<std::size_t>& some) {
-                   return fails(with_items(whole, items, some));
-                 }));
+    SAVEGATE_TRY(
+        const auto kept,
+        faults::fewest(items.size(), [&](const std::vector<std::size_t>& some) -> Result<bool> {
+          const Scenario smaller = with_items(whole, items, some);
+          if (!keeps_its_causes(smaller, whole)) return false;
+          return fails(smaller);
+        }));
     smallest_ = with_items(whole, items, kept);
     return {};
   }

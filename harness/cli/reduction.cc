@@ -32,6 +32,32 @@ int highest_rank_named(const Scenario& scenario) {
   return rank;
 }
 
+bool is_of_a_fault(const harness::Expect& expect) {
+  return expect.death || (expect.outcome != harness::Outcome::kComplete &&
+                          expect.outcome != harness::Outcome::kAny);
+}
+
+// By itself, whatever becomes of the plan.
+bool causes_a_fault(const LifeSpec& life) {
+  return !life.tamper.empty() || !life.change.empty() || life.limits.any() || life.memory.kills();
+}
+
+std::size_t required_items(const LifeSpec& life) {
+  const auto count = [](const auto& items) {
+    return std::count_if(items.begin(), items.end(),
+                         [](const auto& item) { return item.required; });
+  };
+  return static_cast<std::size_t>(count(life.plan.rules) + count(life.plan.budgets));
+}
+
+// In the life itself, or, where it has none, in those before it.
+std::size_t causes_of(const Scenario& scenario, std::size_t life) {
+  std::size_t causes = required_items(scenario.lives[life]);
+  for (std::size_t before = 0; before < life && causes == 0; ++before)
+    causes = required_items(scenario.lives[before]);
+  return causes;
+}
+
 std::set<std::string> with_outcome(const reports::ScenarioResult& result, Outcome outcome) {
   std::set<std::string> ids;
   for (const reports::Verdict& verdict : result.verdicts)
@@ -68,6 +94,16 @@ Scenario with_items(const Scenario& scenario, const std::vector<PlanItem>& items
       plan.rules.erase(plan.rules.begin() + at);
   }
   return reduced;
+}
+
+bool keeps_its_causes(const Scenario& smaller, const Scenario& whole) {
+  for (std::size_t i = 0; i < whole.lives.size(); ++i) {
+    const LifeSpec& life = whole.lives[i];
+    if (!is_of_a_fault(life.expect) || causes_a_fault(life)) continue;
+    if (required_items(life) > 0 && required_items(smaller.lives[i]) == 0) return false;
+    if (causes_of(whole, i) > 0 && causes_of(smaller, i) == 0) return false;
+  }
+  return true;
 }
 
 std::vector<int> worlds_to_try(const Scenario& scenario, const harness::Subject& subject) {

@@ -25,6 +25,10 @@ std::vector<PlanItem> plan_items(const harness::Scenario& scenario);
 harness::Scenario with_items(const harness::Scenario& scenario, const std::vector<PlanItem>& items,
                              const std::vector<std::size_t>& kept);
 
+// Whether what a life expects still has something that causes it. Without it anybody fails, and
+// nothing is said of the save path any more.
+bool keeps_its_causes(const harness::Scenario& smaller, const harness::Scenario& whole);
+
 // Numbers of ranks that the subject runs with and in which every rank that the scenario names is
 // there, ascending; the scenario's own comes last.
 std::vector<int> worlds_to_try(const harness::Scenario& scenario, const harness::Subject& subject);

@@ -57,6 +57,41 @@ TEST(ReductionTest, WhatIsNotKeptGoesAndTheHogsRuleStays) {
   EXPECT_THAT(names_of(with_items(scenario, items, {})), ElementsAre("b"));
 }
 
+// Of a scenario that asks for a failure and causes none, anybody fails.
+TEST(ReductionTest, ALifeThatAsksForAFailureKeepsARequiredRule) {
+  const harness::Scenario whole = scenario_of(R"(
+[[scenario.life]]
+until = "save 1"
+expect = { outcome = "fail-together" }
+rules = [{ name = "late", required = false, action = { delay = "1ms" } }, { name = "full", action = { errno = "ENOSPC" } }]
+budgets = [{ name = "quota", limit = "1MiB" }]
+)");
+  const auto items = plan_items(whole);
+  const auto keeps = [&](const std::vector<std::size_t>& kept) {
+    return keeps_its_causes(with_items(whole, items, kept), whole);
+  };
+  EXPECT_TRUE(keeps({1}));
+  EXPECT_TRUE(keeps({2}));
+  EXPECT_FALSE(keeps({0}));
+  EXPECT_FALSE(keeps({}));
+}
+
+TEST(ReductionTest, ARefusalKeepsTheRuleOfTheLifeBeforeThatCausesIt) {
+  const std::string before =
+      "\n[[scenario.life]]\nuntil = 'save 1'\nrules = [{ name = 'torn', "
+      "action = { errno = 'EIO' } }]\n[[scenario.life]]\nuntil = 'save 2'\n"
+      "expect = { outcome = 'refuse-together' }\n";
+  const harness::Scenario caused = scenario_of(before);
+  EXPECT_FALSE(keeps_its_causes(with_items(caused, plan_items(caused), {}), caused));
+  const harness::Scenario tampered = scenario_of(before + "tamper = [{ kind = 'remove' }]\n");
+  EXPECT_TRUE(keeps_its_causes(with_items(tampered, plan_items(tampered), {}), tampered));
+}
+
+TEST(ReductionTest, ALifeThatIsToCompleteNeedsNoRule) {
+  const harness::Scenario whole = scenario_of(kTwoLives);
+  EXPECT_TRUE(keeps_its_causes(with_items(whole, plan_items(whole), {}), whole));
+}
+
 TEST(ReductionTest, EveryRankThatIsNamedIsThereInASmallerWorld) {
   EXPECT_THAT(worlds_to_try(scenario_of(kTwoLives), {}), ElementsAre(2, 3, 4));
 }
