@@ -26,8 +26,15 @@ struct Mounting {
   std::vector<std::string> words;  // the daemon's command
   std::string mount_point;
   std::string socket;
-  std::string log;  // the daemon's output goes there; "": to ours
+  std::string log;   // the daemon's output goes there; "": to ours
+  std::string made;  // the plan of a preset; "": none was written
 };
+
+// What stands beside the socket is of use only for a mount that ended otherwise.
+void clean_up(const Mounting& mounting) {
+  for (const std::string& file : {mounting.log, mounting.made})
+    if (!file.empty()) unlink(file.c_str());
+}
 
 Result<Mounting> prepare(const MountWords& asked) {
   SAVEGATE_TRY(Catalog catalog, find_catalog());
@@ -56,7 +63,8 @@ Result<Mounting> prepare(const MountWords& asked) {
                      asked.mount_point, "--control", socket},
                     asked.mount_point,
                     socket,
-                    ""};
+                    "",
+                    asked.preset.empty() ? "" : plan};
   if (!plan.empty()) mounting.words.insert(mounting.words.end(), {"--plan", plan});
   if (asked.hold_limit > 0) {
     mounting.words.insert(mounting.words.end(),
@@ -132,7 +140,9 @@ Result<int> mount_and_watch(const Mounting& mounting, const std::function<void()
   const ssize_t got = read(ready[0], word, sizeof(word));  // 0: it ended, and has said why
   close(ready[0]);
   if (got > 0) announce();
-  return watch_daemon(daemon, mounting.mount_point, signals);
+  SAVEGATE_TRY(const int code, watch_daemon(daemon, mounting.mount_point, signals));
+  if (code == kPassed) clean_up(mounting);
+  return code;
 }
 
 Result<int> in_foreground(const Mounting& mounting) {
@@ -173,6 +183,7 @@ Result<int> in_background(Mounting& mounting) {
   if (waitpid(watcher, &status, 0) != watcher) return fail(system_error("waitpid", ""));
   SAVEGATE_TRY(const std::string log, harness::read_file(mounting.log));
   fmt::print(stderr, "{}", log);
+  clean_up(mounting);
   return WIFEXITED(status) ? WEXITSTATUS(status) : static_cast<int>(kOwnError);
 }
 

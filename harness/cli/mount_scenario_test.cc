@@ -86,6 +86,15 @@ TEST_F(MountTest, APresetIsArmedAtOnce) {
   wait_until_unmounted();
 }
 
+TEST_F(MountTest, NothingStaysBesideTheSocketOnceItIsStopped) {
+  const std::string socket = savegate_.folder() + "/control/socket";
+  ASSERT_EQ(mount_in_background("--preset full-disk:limit=64KiB --control " + socket).status, 0);
+  EXPECT_TRUE(fs::exists(socket + ".log"));
+  EXPECT_EQ(savegate_.run("ctl " + socket + " stop").status, 0);
+  wait_until_unmounted();
+  EXPECT_TRUE(fs::is_empty(savegate_.folder() + "/control"));
+}
+
 TEST_F(MountTest, WhatIsHeldForTooLongAbortsTheMount) {
   const std::string plan =
       write("plan.toml", "[[rule]]\nmatch = { op = \"symlink\" }\naction = { hang = true }\n");

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <filesystem>
 #include <sstream>
+#include <system_error>
 
 #include "harness/memory/cgroup.h"
 #include "harness/memory/safetensors_header.h"
@@ -117,6 +118,8 @@ Result<CheckpointSize> measure_checkpoint(const std::string& directory,
       size.expanded_by_dtype[dtype] += bytes;
     }
   }
+  if (error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory)
+    return fail(invalid("there is no folder of a checkpoint here", directory));
   if (error) return fail(system_error("list", directory, error.value()));
   if (size.files == 0) return fail(invalid("there are no files in it", directory));
   if (headers > 0) return size;

@@ -78,7 +78,9 @@ TEST_F(TorchCheckpointTest, MetadataThatCannotBeReadIsNotObtainedWithTheReason) 
 TEST(SaveBudgetTest, AnEmptyFolderIsNoCheckpoint) {
   const TestDirectory directory;
   EXPECT_FALSE(measure_checkpoint(directory.path(), nobody));
-  EXPECT_FALSE(measure_checkpoint(directory.path() + "/none", nobody));
+  const auto none = measure_checkpoint(directory.path() + "/none", nobody);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, Code::kInvalid);  // wrong usage, and not our own error
 }
 
 }  // namespace
