@@ -39,8 +39,7 @@ void check_shards(const View& view, const SaveGroup& group, Lines& lines) {
       lines.push_back(fmt::format("after life {}: {} is empty", life.record.number, entry.path));
     }
   }
-  const std::size_t expected = static_cast<std::size_t>(view.world()) *
-                               static_cast<std::size_t>(view.evidence().subject.shards_per_rank);
+  const std::size_t expected = view.evidence().subject.shards_in(view.world());
   if (shards < expected) {
     lines.push_back(fmt::format("after life {}: step {} has {} of {} shards", life.record.number,
                                 group.step, shards, expected));

@@ -68,7 +68,9 @@ class OrderJudge {
       // One rename of a directory may have published both.
       check(content, content.record == announcing.record
                          ? limit_of(announcing)
-                         : Limit{announcing.record->begin_seq, "before the marker"});
+                         : Limit{announcing.record->begin_seq, announcing.role == Role::kMarker
+                                                                   ? "before the marker"
+                                                                   : "before the pointer"});
     }
   }
 
@@ -173,6 +175,10 @@ const TraceRecord* late_operation(const View& view, const PublishedFiles& files,
 void check_marker(const View& view, const PublishedFiles& files, const Publication& marker,
                   Lines& lines) {
   const Life& life = files.life();
+  const SaveGroup* save = save_of(view, life, marker);
+  // A pointer's name says of no step: its save does.
+  std::optional<std::int64_t> step = marker.step;
+  if (!step && save != nullptr) step = save->step;
   std::set<std::string> shards;
   for (const FileEntry& entry : life.record.tree_before) {
     const auto name = view.classify(entry.path);
@@ -181,8 +187,9 @@ void check_marker(const View& view, const PublishedFiles& files, const Publicati
     }
   }
   for (const Publication& content : files.all()) {
-    if (!is_content(content.role) || content.step != marker.step ||
-        !same_save(view, life, marker, content)) {
+    const bool is_another_steps =
+        marker.step ? content.step != step : content.step && content.step != step;
+    if (!is_content(content.role) || is_another_steps || !same_save(view, life, marker, content)) {
       continue;
     }
     if (const TraceRecord* late = late_operation(view, files, content, marker)) {
@@ -193,8 +200,7 @@ void check_marker(const View& view, const PublishedFiles& files, const Publicati
     }
     if (content.role == Role::kShard) shards.insert(content.path);
   }
-  const std::size_t expected = static_cast<std::size_t>(view.world()) *
-                               static_cast<std::size_t>(view.evidence().subject.shards_per_rank);
+  const std::size_t expected = view.evidence().subject.shards_in(view.world());
   if (marker.step && shards.size() < expected) {
     lines.push_back(
         fmt::format("{} was published with {} of {} shards", marker.path, shards.size(), expected));
@@ -216,6 +222,69 @@ void check_pointer(const View& view, const PublishedFiles& files, const Publicat
   lines.push_back(
       fmt::format("{} was published before the marker of step {}", pointer.path, save->step));
   lines.push_back(quote(files.life(), *pointer.record));
+}
+
+// The save that all ranks had called durable when this came, and that it belongs to: of its step,
+// or, of a pointer, the one before. Null in a save, and where the save has published it itself.
+const SaveGroup* save_done_before(const View& view, const PublishedFiles& files,
+                                  const Publication& publication) {
+  const Life& life = files.life();
+  const std::uint64_t at_ns = publication.record->begin_ns;
+  if (view.group_at(life, at_ns, publication.step) != nullptr) return nullptr;
+  const SaveGroup* done = nullptr;
+  for (const SaveGroup& group : view.groups()) {
+    const bool is_its = !publication.step || group.step == *publication.step;
+    if (group.life == &life && is_its && group.end_ns < at_ns &&
+        (done == nullptr || group.end_ns > done->end_ns)) {
+      done = &group;
+    }
+  }
+  if (done == nullptr || !view.succeeded(*done)) return nullptr;
+  for (const Publication& other : files.all()) {
+    const bool is_the_same = other.path == publication.path || other.file == publication.file;
+    const std::uint64_t other_ns = other.record->begin_ns;
+    if (is_the_same && done->begin_ns <= other_ns && other_ns <= done->end_ns) return nullptr;
+  }
+  return done;
+}
+
+// The first of the file's writes under that name after all ranks had called its save durable. What
+// the kernel writes back of a mapping comes when it likes.
+const TraceRecord* late_write(const View& view, const PublishedFiles& files,
+                              const Publication& publication) {
+  const SaveGroup* save = save_of(view, files.life(), publication);
+  if (save == nullptr || !view.succeeded(*save)) return nullptr;
+  for (const TraceRecord* write : publication.file->writes) {
+    const bool is_data = write->op == faults::Op::kWrite || write->op == faults::Op::kCopyFileRange;
+    if (is_data && write->caller.pid != 0 && write->path == publication.path &&
+        write->begin_ns > save->end_ns &&
+        view.group_at(files.life(), write->begin_ns, publication.step) == nullptr) {
+      return write;
+    }
+  }
+  return nullptr;
+}
+
+// Durable means complete: what comes of a checkpoint after all ranks have said so is lost by a
+// death in between, and the save with it.
+void check_late(const View& view, const PublishedFiles& files, Lines& lines) {
+  for (const Publication& publication : files.all()) {
+    if (publication.role != Role::kPointer && !publication.step) continue;
+    const SaveGroup* save = save_done_before(view, files, publication);
+    const TraceRecord* late = publication.record;
+    if (save == nullptr) {
+      late = publication.step ? late_write(view, files, publication) : nullptr;
+      if (late == nullptr) continue;
+      save = save_of(view, files.life(), publication);
+    }
+    lines.push_back(fmt::format("{} was {} after all ranks had called the save of step {} durable",
+                                publication.path,
+                                late == publication.record ? "published" : "written", save->step));
+    for (const SaveCall& call : save->calls) {
+      lines.push_back(quote(files.life(), call.rank, *call.last()));
+    }
+    lines.push_back(quote(files.life(), *late));
+  }
 }
 
 }  // namespace
@@ -244,34 +313,31 @@ reports::Verdict publish_order(const Evidence& evidence) {
 
 reports::Verdict marker_last(const Evidence& evidence) {
   const faults::Layout& layout = evidence.subject.layout;
-  if (layout.marker.empty() && layout.pointer.empty()) {
-    return skip("C2", "the layout names neither marker nor pointer");
-  }
+  const bool has_none = layout.marker.empty() && layout.pointer.empty();
   const View view(evidence);
   const Role announcing = layout.marker.empty() ? Role::kPointer : Role::kMarker;
-  std::size_t markers = 0;
+  std::size_t announced = 0;
   Lines lines;
-  bool announced = false;
   for (const Life& life : evidence.lives) {
     const PublishedFiles files(view, life);
     for (const Publication& publication : files.all()) {
-      if (publication.role == announcing) {
-        ++markers;
-        check_marker(view, files, publication, lines);
-      }
+      if (publication.role == Role::kMarker || publication.role == Role::kPointer) ++announced;
+      if (publication.role == announcing) check_marker(view, files, publication, lines);
       if (publication.role == Role::kPointer && announcing == Role::kMarker) {
-        announced = true;
         check_pointer(view, files, publication, lines);
       }
     }
+    check_late(view, files, lines);
   }
   if (!lines.empty()) {
     const std::string first = lines.front();
     return violated("C2", first, std::move(lines));
   }
-  if (markers == 0 && !announced) return skip("C2", "no marker was published in any trace");
-  return pass("C2",
-              fmt::format("{} markers, each published after all that it vouches for", markers));
+  if (has_none) return skip("C2", "the layout names neither marker nor pointer");
+  if (announced == 0) return skip("C2", "no marker was published in any trace");
+  return pass("C2", fmt::format("{} markers and pointers, each published after all that it vouches "
+                                "for, none after its save was called durable",
+                                announced));
 }
 
 }  // namespace savegate::harness

@@ -158,6 +158,65 @@ TEST(MarkerLastTest, APointerBeforeTheMarkerFails) {
   EXPECT_THAT(verdict.summary, HasSubstr("before the marker"));
 }
 
+// A pointer's name tells of no step: its save's files are those that it vouches for.
+TEST(MarkerLastTest, APointerBeforeAShardFailsWhereThereIsNoMarker) {
+  Evidence evidence = saved_with([](JobBuilder& job) {
+    job.publish_pointer(1);
+    job.write_files(1);
+  });
+  evidence.subject.layout.marker.clear();
+  EXPECT_EQ(marker_last(evidence).outcome, Outcome::kFail);
+}
+
+// One save, and what comes when all ranks have called it durable.
+template <class Later>
+Evidence saved_and_then(Later later) {
+  JobBuilder job;
+  job.life("save 1");
+  job.begin_save(1);
+  job.write_files(1);
+  job.publish_marker(1);
+  job.end_save(1);
+  later(job);
+  job.end();
+  return job.evidence;
+}
+
+TEST(MarkerLastTest, APointerThatMovesAfterTheSaveWasCalledDurableFails) {
+  const auto verdict = marker_last(saved_and_then([](JobBuilder& job) { job.publish_pointer(1); }));
+  EXPECT_EQ(verdict.outcome, Outcome::kFail);
+  EXPECT_THAT(verdict.summary, HasSubstr("latest was published after all ranks had called"));
+}
+
+TEST(MarkerLastTest, AShardThatComesAfterTheSaveWasCalledDurableFails) {
+  const auto verdict =
+      marker_last(saved_and_then([](JobBuilder& job) { job.publish(1, "step_1/shard-2"); }));
+  EXPECT_EQ(verdict.outcome, Outcome::kFail);
+  EXPECT_THAT(verdict.summary, HasSubstr("step_1/shard-2 was published after"));
+}
+
+TEST(MarkerLastTest, AWriteAfterTheSaveWasCalledDurableFailsButNotTheKernelsOfAMapping) {
+  for (const bool by_kernel : {false, true}) {
+    JobBuilder job;
+    job.life("save 1");
+    job.begin_save(1);
+    job.operation(0, Op::kCreate, "step_1/shard-0");
+    job.end_save(1);
+    auto& late = job.write(0, "step_1/shard-0", 0, 10);
+    if (by_kernel) late.caller = {};
+    job.end();
+    const auto verdict = marker_last(job.evidence);
+    EXPECT_EQ(verdict.outcome == Outcome::kFail, !by_kernel) << verdict.summary;
+  }
+}
+
+// As an archive of good checkpoints is made.
+TEST(MarkerLastTest, AnotherNameForWhatTheSaveHadPublishedIsNotLate) {
+  JobBuilder job = sound_job();
+  job.operation(0, Op::kLink, "step_1/shard-0", "step_1/shard-0-kept");
+  EXPECT_EQ(marker_last(job.evidence).outcome, Outcome::kPass);
+}
+
 TEST(MarkerLastTest, ALayoutWithoutMarkerAndPointerIsSkipped) {
   JobBuilder job = sound_job();
   job.evidence.subject.layout.marker.clear();

@@ -1,6 +1,8 @@
 // Breaks of the save protocol.
 
 #include <cstdio>
+#include <memory>
+#include <utility>
 
 #include "scenarios/subjects/reference/breaks_parts.h"
 
@@ -107,6 +109,50 @@ class PointerInPlace : public Saver {
   }
 };
 
+class PointerAfterDurable : public Saver {
+ public:
+  using Saver::Saver;
+  Result<void> publish_pointer() override {
+    is_due_ = true;
+    return {};
+  }
+  // All ranks have called the save durable.
+  void move_now() {
+    if (!std::exchange(is_due_, false)) return;
+    static_cast<void>(job_.comms.barrier());
+    static_cast<void>(Saver::publish_pointer());
+  }
+
+ private:
+  bool is_due_ = false;
+};
+
+class MovesPointer : public Reporter {
+ public:
+  MovesPointer(worker::Worker& worker, std::shared_ptr<PointerAfterDurable*> saver)
+      : Reporter(worker), saver_(std::move(saver)) {}
+  // What is first asked of it after a save.
+  worker::Memory memory(gpu::Backend& backend) override {
+    if (*saver_ != nullptr) (*saver_)->move_now();
+    return Reporter::memory(backend);
+  }
+
+ private:
+  std::shared_ptr<PointerAfterDurable*> saver_;
+};
+
+void pointer_after_durable(Options& /*options*/, Parts& parts) {
+  const auto saver = std::make_shared<PointerAfterDurable*>(nullptr);
+  parts.saver = [saver](Job& job) {
+    auto made = std::make_unique<PointerAfterDurable>(job);
+    *saver = made.get();
+    return made;
+  };
+  parts.reporter = [saver](worker::Worker& worker) {
+    return std::make_unique<MovesPointer>(worker, saver);
+  };
+}
+
 // In between there is no pointer, and whatever it named is out of sight.
 class SwapWindow : public Saver {
  public:
@@ -177,6 +223,8 @@ std::vector<Break> save_breaks() {
        replace_saver<MarkerFirst>},
       {"pointer-before-marker", "the pointer moves before the marker is there",
        replace_saver<PointerBeforeMarker>},
+      {"pointer-after-durable", "the pointer moves when all ranks have called the save durable",
+       pointer_after_durable},
       {"ignore-peer-failure", "each rank goes by its own status only",
        replace_saver<IgnorePeerFailure>},
       {"leave-without-telling", "the failing rank leaves the save, its peers wait for it",
