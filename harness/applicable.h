@@ -21,7 +21,8 @@ std::string inapplicable(const Scenario& scenario, const Subject& subject,
 reports::ScenarioResult not_run(const Scenario& scenario, reports::Outcome outcome,
                                 const std::string& reason);
 
-// With every `change` of a life in the subject's own terms, as environment variables.
+// In the subject's own terms: every `change` of a life as environment variables; faults of what a
+// rank writes, and damage to what it wrote, on those ranks that do write.
 Scenario resolved_for(Scenario scenario, const Subject& subject);
 
 }  // namespace savegate::harness

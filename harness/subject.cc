@@ -89,6 +89,11 @@ Result<Subject> load_subject(const std::string& toml_path) {
   if (auto layout = root.table("layout")) subject.layout = faults::read_layout(*layout);
   subject.step_pattern = root.string("step_pattern");
   subject.shards_per_rank = static_cast<int>(root.integer("shards_per_rank", 1, 0, 1 << 20));
+  for (std::int64_t rank : root.integers("writers")) {
+    if (rank < 0 || rank > std::numeric_limits<std::int32_t>::max())
+      root.error_at("writers", std::to_string(rank) + " is no rank");
+    subject.writers.push_back(static_cast<int>(rank));
+  }
   subject.records = root.strings("records");
   subject.keep_every = root.integer("keep_every", 0, 0, std::numeric_limits<std::int32_t>::max());
   if (auto claims = root.table("claims")) {
@@ -118,10 +123,17 @@ Result<Subject> load_subject(const std::string& toml_path) {
   }
   if (auto needs = root.table("needs")) {
     subject.needs_python = needs->strings("python");
-    subject.needs_gpu = needs->boolean("gpu", false);
   }
   SAVEGATE_CHECK(root.finish());
   return subject;
+}
+
+std::size_t Subject::shards_in(int world) const {
+  if (layout.shard.empty()) return 0;
+  const auto ranks = writers.empty() ? world
+                                     : std::count_if(writers.begin(), writers.end(),
+                                                     [&](int rank) { return rank < world; });
+  return static_cast<std::size_t>(ranks) * static_cast<std::size_t>(shards_per_rank);
 }
 
 Result<std::vector<std::string>> expand_command(const std::vector<std::string>& command,

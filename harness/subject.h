@@ -35,9 +35,10 @@ struct Subject {
   std::string on_save_failure = "exit";  // "exit" | "continue"
   faults::Layout layout;                 // empty patterns: unknown
   std::string step_pattern;              // regular expression on a path; group 1 is the step
-  int shards_per_rank = 1;
-  std::vector<std::string> records;  // globs of files beside the checkpoints: metrics, logs
-  std::int64_t keep_every = 0;       // steps whose checkpoints rotation keeps; 0: none
+  int shards_per_rank = 1;               // of each rank that writes
+  std::vector<int> writers;              // ranks that write checkpoints; empty: all
+  std::vector<std::string> records;      // globs of files beside the checkpoints: metrics, logs
+  std::int64_t keep_every = 0;           // steps whose checkpoints rotation keeps; 0: none
   Claims claims;
   std::map<std::string, std::string> variables;  // defaults, e.g. state = "8MiB"
   // "data" → "NAME=value": the environment variable with which it believes its data changed.
@@ -48,7 +49,8 @@ struct Subject {
   bool fork_point = false;  // it calls savegate_hook.fork_point(): its ranks are forked from there
   bool events = true;       // false: a black box, which need not write any
   std::vector<std::string> needs_python;
-  bool needs_gpu = false;
+
+  std::size_t shards_in(int world) const;  // files of a complete checkpoint, as far as is known
 };
 
 // A command without a subject.toml: nothing is known of its files (black box). "torchrun … train.py

@@ -38,6 +38,21 @@ Result<std::vector<Scenario>> named_scenarios(const Catalog& catalog, const std:
     return std::move(suite.scenarios);
   }
 
+  // "my-suite.toml/scenario".
+  constexpr std::string_view kInFile = ".toml/";
+  if (const auto at = name.rfind(kInFile); at != std::string::npos) {
+    const std::string wanted = name.substr(at + kInFile.size());
+    SAVEGATE_TRY(Suite suite, catalog.suite(name.substr(0, at + kInFile.size() - 1)));
+    std::vector<std::string> there;
+    for (Scenario& scenario : suite.scenarios) {
+      if (scenario.name == wanted) return std::vector<Scenario>{std::move(scenario)};
+      there.push_back(scenario.name);
+    }
+    return fail(
+        invalid("no scenario `" + wanted + "` in the suite" + faults::did_you_mean(wanted, there),
+                suite.name));
+  }
+
   // "suite/scenario", or a scenario's name alone where only one suite has it.
   std::vector<Scenario> found;
   std::vector<std::string> known = suites;

@@ -75,6 +75,14 @@ TEST_F(CliTest, AnUnknownSuiteIsNamedWithTheNearestOne) {
   EXPECT_TRUE(store_is_empty());
 }
 
+TEST_F(CliTest, AScenarioOfASuiteInAFileIsNamedBehindItsPath) {
+  const std::string suite = suite_with("");
+  EXPECT_EQ(savegate_.run("run " + suite + "/one").status, 0);
+  const Ran unknown = savegate_.run("run " + suite + "/onne");
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_THAT(unknown.output, HasSubstr("`one`"));
+}
+
 TEST_F(CliTest, AnUnknownFlagExitsWithTwo) {
   EXPECT_EQ(savegate_.run("run smoke --wrld 2").status, 2);
 }
