@@ -92,7 +92,7 @@ class Loader {
     for (int rank = 0; rank < evidence_.scenario.world; ++rank) {
       const std::string path = fmt::format("{}/events/rank-{}.jsonl", name, rank);
       life.events.push_back(read_events(directory_ + "/" + path, path));
-      note_lost_events(fmt::format("{}/logs/rank-{}.log", name, rank), life.events.back());
+      note_lost_events(path, fmt::format("{}/logs/rank-{}.log", name, rank), life.events.back());
     }
     for_each_line(name + "/fired.jsonl", [&](const std::string& line) -> Result<void> {
       SAVEGATE_TRY(auto fired, faults::fired_from_json_line(line));
@@ -112,13 +112,21 @@ class Loader {
     evidence_.lives.push_back(std::move(life));
   }
 
-  // An instrument that cannot write events can only print that.
-  void note_lost_events(const std::string& path, EventLog& events) {
-    std::ifstream log(directory_ + "/" + path);
+  // An instrument that cannot write events can only print that, and leave a file that says so: that
+  // the file is there is enough, for the disk may have been full.
+  void note_lost_events(const std::string& events_path, const std::string& log_path,
+                        EventLog& events) {
+    const std::string lost_path = events_path + std::string(kLostSuffix);
+    if (std::ifstream lost(directory_ + "/" + lost_path); lost) {
+      std::string reason;
+      std::getline(lost, reason);
+      events.errors.push_back(fmt::format("{}: events lost: {}", lost_path, reason));
+    }
+    std::ifstream log(directory_ + "/" + log_path);
     std::string line;
     for (int number = 1; std::getline(log, line); ++number) {
       if (line.find(kEventsLost) == std::string::npos) continue;
-      events.errors.push_back(fmt::format("{}:{}: {}", path, number, line));
+      events.errors.push_back(fmt::format("{}:{}: {}", log_path, number, line));
       return;
     }
   }

@@ -7,7 +7,7 @@
 //   life-1/life.json    LifeRecord     life-1/plan.toml     the armed plan
 //   life-1/memory.jsonl MemoryRecords, what the runner measured of the ranks
 //   life-1/fired.jsonl  FiredRecords   life-1/trace.bin     the trace
-//   life-1/events/rank-0.jsonl         life-1/logs/rank-0.log   stdout and stderr, bounded
+//   life-1/events/rank-0.jsonl (.lost) life-1/logs/rank-0.log   stdout and stderr, bounded
 //   life-1/checkpoints.jsonl           what the subject's reader printed of the tree after the life
 //   result.json         the verdicts (reports/result.h); written last, never read by an oracle
 #pragma once
@@ -31,6 +31,8 @@ namespace savegate::harness {
 
 // What a rank's log holds where its instrument could not write an event; the reason follows.
 inline constexpr std::string_view kEventsLost = "savegate: events lost: ";
+// Behind the name of the event file: that of the file which says the same, wherever stderr is.
+inline constexpr std::string_view kLostSuffix = ".lost";
 
 inline constexpr std::string_view kGuard = "guard";  // begins RankProcess::ended_by
 

@@ -131,6 +131,22 @@ TEST_F(StoredEvidenceTest, ALogThatTellsOfLostEventsIsAnErrorOfTheEvents) {
               ElementsAre("life-1/logs/rank-0.log:2: 50 %savegate: events lost: open: EACCES"));
 }
 
+// The program may have sent its stderr elsewhere, and the disk may have been full.
+TEST_F(StoredEvidenceTest, AFileThatTellsOfLostEventsIsAnErrorOfTheEvents) {
+  write("life-1/events/rank-0.jsonl.lost", "write: EBADF\n");
+  const auto evidence = load_evidence(directory_);
+  ASSERT_TRUE(evidence);
+  EXPECT_THAT(evidence->lives[0].events[0].errors,
+              ElementsAre("life-1/events/rank-0.jsonl.lost: events lost: write: EBADF"));
+}
+
+TEST_F(StoredEvidenceTest, AnEmptyFileTellsOfLostEventsToo) {
+  write("life-1/events/rank-0.jsonl.lost", "");
+  const auto evidence = load_evidence(directory_);
+  ASSERT_TRUE(evidence);
+  EXPECT_EQ(evidence->lives[0].events[0].errors.size(), 1U);
+}
+
 TEST_F(StoredEvidenceTest, AnAlteredFileIsFound) {
   write("life-1/events/rank-0.jsonl", "{\"event\":\"done\",\"time_ns\":2,\"rank\":0}\n");
   EXPECT_THAT(problems(), Contains(HasSubstr("life-1/events/rank-0.jsonl was altered")));

@@ -1,5 +1,6 @@
 #include "harness/worker/event_line.h"
 
+#include <algorithm>
 #include <array>
 
 namespace savegate::worker {
@@ -22,6 +23,17 @@ std::string shape_json(const std::vector<std::uint64_t>& shape) {
 
 std::string member(std::string_view name, const std::string& json) {
   return json_string(name) + ':' + json;
+}
+
+// What lies between the slashes of a path.
+std::vector<std::string_view> names_of(std::string_view path) {
+  std::vector<std::string_view> names;
+  while (!path.empty()) {
+    const std::string_view name = path.substr(0, path.find('/'));
+    path.remove_prefix(std::min(name.size() + 1, path.size()));
+    if (!name.empty() && name != ".") names.push_back(name);
+  }
+  return names;
 }
 
 }  // namespace
@@ -152,11 +164,18 @@ std::string item_json(const Item& item) {
 }
 
 std::string below(const std::string& directory, const std::string& path) {
-  if (path.size() > directory.size() + 1 && path.starts_with(directory) &&
-      path[directory.size()] == '/') {
-    return path.substr(directory.size() + 1);
+  const auto above = names_of(directory);
+  const auto names = names_of(path);
+  if (directory.starts_with('/') != path.starts_with('/') || names.size() <= above.size() ||
+      !std::equal(above.begin(), above.end(), names.begin())) {
+    return path;
   }
-  return path;
+  std::string relative;
+  for (std::size_t i = above.size(); i < names.size(); ++i) {
+    if (!relative.empty()) relative += '/';
+    relative += names[i];
+  }
+  return relative;
 }
 
 }  // namespace savegate::worker

@@ -76,8 +76,7 @@ Worker::Worker(Environment environment) : environment_(std::move(environment)) {
   if (environment_.events.empty()) return;
   events_ = ::open(environment_.events.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (events_ < 0) {
-    std::fprintf(stderr, "savegate: events lost: %s\n",
-                 system_error("open", environment_.events).to_string().c_str());
+    lose_events(system_error("open", environment_.events));
   }
   connect_control();
 }
@@ -119,10 +118,20 @@ void Worker::append(const std::string& line) {
     written = ::write(events_, whole.data(), whole.size());
   } while (written < 0 && errno == EINTR);
   if (written == static_cast<ssize_t>(whole.size())) return;
+  lose_events(system_error("write", environment_.events, written < 0 ? errno : EIO));
+}
+
+// Told in the log and by a file: the program may have put its stderr elsewhere.
+void Worker::lose_events(const Status& reason) {
   events_broken_ = true;
-  std::fprintf(
-      stderr, "savegate: events lost: %s\n",
-      system_error("write", environment_.events, written < 0 ? errno : EIO).to_string().c_str());
+  const std::string text = reason.to_string() + "\n";
+  std::fprintf(stderr, "savegate: events lost: %s", text.c_str());
+  const std::string path = environment_.events + ".lost";
+  const int lost = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (lost < 0 || ::write(lost, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    std::fprintf(stderr, "savegate: %s\n", system_error("write", path).to_string().c_str());
+  }
+  if (lost >= 0) ::close(lost);
 }
 
 void Worker::mark(const std::string& kind, const std::string& name) {

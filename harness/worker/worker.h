@@ -108,6 +108,7 @@ class Worker {
  private:
   EventLine begin(const char* event) const;
   void append(const std::string& line);
+  void lose_events(const Status& reason);
   void connect_control();
   void mark(const std::string& kind, const std::string& name);
   void end_save(const char* event, std::int64_t step, int save, const Result<void>& saved,

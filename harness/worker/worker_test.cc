@@ -12,6 +12,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "harness/worker/event_line.h"
+
 namespace savegate::worker {
 namespace {
 
@@ -139,6 +141,25 @@ TEST_F(WorkerTest, TextIsEscaped) {
   Worker worker(environment_);
   worker.phase("a \"quoted\"\nname\\");
   EXPECT_EQ(events().at(0).at("name"), "a \"quoted\"\nname\\");
+}
+
+TEST_F(WorkerTest, LostEventsAreToldByAFileBesideTheEvents) {
+  std::filesystem::create_symlink("/dev/full", environment_.events);
+  Worker(environment_).done();
+  std::ifstream lost(environment_.events + ".lost");
+  std::string reason;
+  std::getline(lost, reason);
+  EXPECT_THAT(reason, testing::HasSubstr("ENOSPC"));
+}
+
+TEST(EventLineTest, APathBelowTheRootIsRelativeHoweverItIsWritten) {
+  for (const char* path : {"/checkpoints//step_6", "//checkpoints/./step_6/"}) {
+    EXPECT_EQ(below("/checkpoints/", path), "step_6");
+  }
+  for (const char* path : {"/checkpoints/", "/checkpoints2/step_6", "checkpoints/step_6"}) {
+    EXPECT_EQ(below("/checkpoints", path), path);
+  }
+  EXPECT_EQ(below(".", "./step_6"), "step_6");
 }
 
 TEST_F(WorkerTest, WithoutAnEventFileNothingIsWritten) {
