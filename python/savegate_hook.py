@@ -39,6 +39,7 @@ import gc
 import json
 import os
 import resource
+import signal
 import socket
 import stat
 import struct
@@ -97,9 +98,22 @@ def _guarded(call, always=False):
             return call(self, *arguments, **named)
         except Exception as error:
             self._failed(call.__name__.lstrip("_"), error)
+            if _is_of_a_signal_handler(error):
+                raise
             return None
 
     return guarded
+
+
+def _is_of_a_signal_handler(error):
+    """Whether the program's handler raised it, as one does that limits a save's time: it is the program's."""
+    handlers = [getattr(signal.getsignal(number), "__code__", None) for number in signal.valid_signals()]
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code in handlers:
+            return True
+        trace = trace.tb_next
+    return False
 
 
 _counting = functools.partial(_guarded, always=True)  # saves are counted where no run is on, too
@@ -377,6 +391,8 @@ class Hook:
             line.request({"cmd": "mark", "rank": self.rank, "kind": kind, "name": name})
             idle.append(line)
         except (OSError, ValueError) as error:
+            if _is_of_a_signal_handler(error):
+                raise
             self._control = ""
             _say("marks end here: %s" % error)
 
@@ -841,10 +857,13 @@ def _items_of_tensor(name, tensor):
     if tuple(shape) != tuple(local.shape):
         raise ValueError("`%s`: the local tensor has shape %s, its placement says %s" %
                          (name, tuple(local.shape), tuple(shape)))
-    item, piece = _item_of_tensor(name, local, tensor.shape, offset)
-    if not any(placement.is_shard() for placement in placements):
-        item["scope"] = "replica"
-    yield item, piece
+    for inner_name, _, inner in _leaves(name, (), local):
+        # What a wrapper holds beside its values, such as their scale, has no place among them.
+        place = (tensor.shape, offset) if tuple(inner.shape) == tuple(shape) else ()
+        item, piece = _item_of_tensor(inner_name, inner, *place)
+        if not any(placement.is_shard() for placement in placements):
+            item["scope"] = "replica"
+        yield item, piece
 
 
 def _place_of(tensor):

@@ -67,6 +67,7 @@ class Daemon:
 
     def __init__(self, path, while_held=lambda: None):
         self.served = []  # (number of the connection, name of the mark)
+        self.interrupted = None  # what ended the wait for "held"
         self._while_held, self._connections = while_held, 0
         self._server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._server.bind(path)
@@ -484,7 +485,7 @@ class HarmlessTest(unittest.TestCase):
             self.assertEqual(lines[0], lines[3])
 
     def held_mark(self, handler):
-        """The hook's control word and the marks served, where a signal comes while the main thread waits."""
+        """The hook's control word and the daemon, where a signal comes while the main thread waits."""
         handled = threading.Event()
 
         def interrupt():
@@ -508,23 +509,32 @@ class HarmlessTest(unittest.TestCase):
             self.addCleanup(signal.signal, signal.SIGUSR1, before)
             try:
                 hook.phase("held")
-            except KeyboardInterrupt:
-                pass
+            except (KeyboardInterrupt, TimeoutError) as error:
+                daemon.interrupted = error
             hook.phase("after")
-            return hook._control, daemon.served
+            return hook._control, daemon
 
     def test_a_signal_handler_sends_marks_of_its_own_while_one_is_held(self):
-        control, served = self.held_mark(lambda hook: hook.phase("handler"))
+        control, daemon = self.held_mark(lambda hook: hook.phase("handler"))
         self.assertTrue(control)
-        self.assertEqual([name for _, name in served], ["held", "handler", "after"])
+        self.assertEqual([name for _, name in daemon.served], ["held", "handler", "after"])
 
     def test_the_answer_to_a_mark_that_was_interrupted_is_no_later_ones(self):
         def leave(hook):
             raise KeyboardInterrupt
 
-        control, served = self.held_mark(leave)
+        control, daemon = self.held_mark(leave)
         self.assertTrue(control)
-        self.assertEqual(served, [(0, "held"), (1, "after")])
+        self.assertEqual(daemon.served, [(0, "held"), (1, "after")])
+
+    def test_what_the_programs_signal_handler_raises_reaches_the_program(self):
+        def give_up(hook):
+            raise TimeoutError("the save takes too long")
+
+        with quiet():
+            control, daemon = self.held_mark(give_up)
+        self.assertIsInstance(daemon.interrupted, TimeoutError)
+        self.assertTrue(control)
 
 
 class ItemsTest(unittest.TestCase):
@@ -761,6 +771,18 @@ class ShardedTest(unittest.TestCase):
             item = self.item(DTensor.from_local(local, mesh, [placement], run_check=False))
             self.assertEqual(self.place(item), place)
             self.assertEqual(item["digest"], digest)
+
+    def test_a_dtensor_of_a_wrapper_is_the_tensors_in_it_each_at_its_place(self):
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.tensor import DTensor, Shard
+        from torch.testing._internal.two_tensor import TwoTensor
+        local = TwoTensor(torch.arange(6.0).reshape(2, 3), torch.ones(2, 3))
+        sharded = DTensor.from_local(local, init_device_mesh("cpu", (2,)), [Shard(0)], run_check=False)
+        sharded._local_tensor.b = torch.ones(1)  # as a scale beside the values
+        with Run(RANK="1", WORLD_SIZE="2"):
+            values, scale = savegate_hook.Hook().items({"w": sharded})
+        self.assertEqual((values["name"], *self.place(values)), ("w.a", "shard", [4, 3], [2, 3], [2, 0]))
+        self.assertEqual((scale["name"], *self.place(scale)), ("w.b", "rank", [1], [1], [0]))
 
     def test_a_sharded_tensor_is_its_local_shards(self):
         from torch.distributed._shard import sharded_tensor
