@@ -45,6 +45,12 @@ const std::vector<std::string>& device_names() {
   return kNames;
 }
 
+const std::vector<std::string>& state_kinds() {
+  static const std::vector<std::string> kKinds = {"parameter", "optimizer", "scheduler", "rng",
+                                                  "counter"};
+  return kKinds;
+}
+
 Result<Subject> bare_subject(std::vector<std::string> command) {
   Subject subject;
   SAVEGATE_CHECK(split_launcher(command, subject));
@@ -97,6 +103,12 @@ Result<Subject> load_subject(const std::string& toml_path) {
   subject.records = root.strings("records");
   subject.keep_every = root.integer("keep_every", 0, 0, std::numeric_limits<std::int32_t>::max());
   if (auto claims = root.table("claims")) {
+    if (claims->has("state")) subject.claims.state = claims->words("state", state_kinds());
+    subject.claims.rng_streams = static_cast<int>(claims->integer("rng_streams", 0, 0, 1 << 20));
+    const std::vector<std::string>& state = subject.claims.state;
+    if (subject.claims.rng_streams > 0 &&
+        std::find(state.begin(), state.end(), "rng") == state.end())
+      claims->error_at("rng_streams", "`state` does not name `rng`");
     subject.claims.deterministic = claims->boolean("deterministic", false);
     subject.claims.durable = claims->boolean("durable", false);
     subject.claims.async = claims->boolean("async", false);

@@ -14,9 +14,14 @@ namespace savegate::harness {
 // What --device may say.
 const std::vector<std::string>& device_names();
 
+// The kinds of items that an exact resume takes.
+const std::vector<std::string>& state_kinds();
+
 struct Claims {
-  bool deterministic = false;  // the same step reached twice has the same bytes
-  bool durable = false;        // fsyncs what it announces (F6, F9 are judged in full)
+  std::vector<std::string> state;  // the kinds that its checkpoints hold; R2 demands these
+  int rng_streams = 0;             // items of kind rng that each rank saves, at least
+  bool deterministic = false;      // the same step reached twice has the same bytes
+  bool durable = false;            // fsyncs what it announces (F6, F9 are judged in full)
   bool async = false;
   bool rotation = false;
   bool exports = false;

@@ -106,8 +106,9 @@ void add_verdict(std::vector<Finding>& findings, const char* part,
   findings.push_back(std::move(finding));
 }
 
-// R2 looks for all state that an exact resume takes.
-void add_kinds(std::vector<Finding>& findings, const Life& life) {
+// What an exact resume takes and no event tells of. A kind that `claims.state` names is missing; of
+// another R2 judges nothing, and judges the rest.
+void add_kinds(std::vector<Finding>& findings, const Claims& claims, const Life& life) {
   std::set<std::string> kinds;
   for (const EventLog& log : life.events) {
     for (const Event& event : log.events) {
@@ -115,14 +116,37 @@ void add_kinds(std::vector<Finding>& findings, const Life& life) {
     }
   }
   if (kinds.empty()) return;  // said already
-  for (const char* kind : {"parameter", "optimizer", "scheduler", "rng", "counter"}) {
+  for (const std::string& kind : state_kinds()) {
     if (kinds.contains(kind)) continue;
-    findings.push_back({.part = fmt::format("items of kind {}", kind),
-                        .conforms = Conforms::kLeftOut,
-                        .count = 0,
-                        .lines = {},
-                        .requirements = {"R2"}});
+    const bool claimed =
+        std::find(claims.state.begin(), claims.state.end(), kind) != claims.state.end();
+    findings.push_back(
+        {.part = fmt::format("items of kind {}", kind),
+         .conforms = claimed ? Conforms::kMissing : Conforms::kLeftOut,
+         .count = 0,
+         .lines = {claimed ? "claims.state names it" : "R2 judges the state without it"},
+         .requirements = claimed ? Lines{"R2"} : Lines{}});
   }
+}
+
+// A rank that tells of fewer random streams than it is said to have.
+void add_rng_streams(std::vector<Finding>& findings, const Claims& claims, const Life& life) {
+  Finding finding{.part = "items of kind rng",
+                  .conforms = Conforms::kMissing,
+                  .count = 0,
+                  .lines = {},
+                  .requirements = {"R2"}};
+  for (std::size_t rank = 0; rank < life.events.size(); ++rank) {
+    const Event* save = first_event(life, static_cast<int>(rank), kSaveBegin);
+    if (save == nullptr || save->items.empty()) continue;  // said already
+    const auto streams = std::count_if(save->items.begin(), save->items.end(),
+                                       [](const Item& item) { return item.kind == "rng"; });
+    finding.count += static_cast<std::size_t>(streams);
+    if (streams == 0 || streams >= claims.rng_streams) continue;  // none: said already
+    finding.lines.push_back(
+        fmt::format("{} of rank {}, claims.rng_streams = {}", streams, rank, claims.rng_streams));
+  }
+  if (!finding.lines.empty()) findings.push_back(std::move(finding));
 }
 
 void add_subject(std::vector<Finding>& findings, const Subject& subject) {
@@ -166,7 +190,8 @@ std::vector<Finding> check_conformance(const Evidence& evidence) {
     const bool must_end = evidence.subject.claims.async && std::string_view(part.name) == "durable";
     findings.push_back(look_for(must_end ? kDurableOfAsynchronousSaves : part, life));
   }
-  add_kinds(findings, life);
+  add_kinds(findings, evidence.subject.claims, life);
+  add_rng_streams(findings, evidence.subject.claims, life);
   add_verdict(findings, "items", identified_items(evidence));
   add_verdict(findings, "memory", measured_not_guessed(evidence));
   add_verdict(findings, "the life", expected_outcome(evidence));

@@ -155,9 +155,25 @@ TEST(ConformanceTest, StateThatIsNotSavedAndFilesThatAreNotNamedHaveTheirCost) {
     }
   }
   job.evidence.subject.reader.clear();
-  const std::vector<Finding> findings = check_conformance(job.evidence);
+  std::vector<Finding> findings = check_conformance(job.evidence);
+  EXPECT_EQ(find(findings, "items of kind scheduler").conforms, Conforms::kMissing);
   EXPECT_THAT(find(findings, "items of kind scheduler").requirements, ElementsAre("R2"));
   EXPECT_THAT(find(findings, "subject.toml: reader").requirements, ElementsAre("F1"));
+  job.evidence.subject.claims.state.clear();
+  findings = check_conformance(job.evidence);
+  EXPECT_EQ(find(findings, "items of kind scheduler").conforms, Conforms::kLeftOut);
+  EXPECT_THAT(find(findings, "items of kind scheduler").requirements, IsEmpty());
+  EXPECT_THAT(find(findings, "items of kind scheduler").lines,
+              ElementsAre("R2 judges the state without it"));
+}
+
+TEST(ConformanceTest, ARankWithFewerRngStreamsThanClaimedIsNamed) {
+  JobBuilder job = telling_job();
+  job.evidence.subject.claims.rng_streams = 5;
+  const std::vector<Finding> findings = check_conformance(job.evidence);
+  EXPECT_EQ(find(findings, "items of kind rng").conforms, Conforms::kMissing);
+  EXPECT_THAT(find(findings, "items of kind rng").lines,
+              Contains("4 of rank 1, claims.rng_streams = 5"));
 }
 
 TEST(ConformanceTest, OfAProgramThatSaysNothingThereIsNothingToSay) {

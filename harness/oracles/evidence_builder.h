@@ -33,6 +33,8 @@ class JobBuilder {
     evidence.subject.name = "made-up";
     evidence.subject.reader = {"reader"};
     evidence.subject.step_pattern = "step_(\\d+)/";
+    evidence.subject.claims.state = state_kinds();
+    evidence.subject.claims.rng_streams = 4;
     evidence.subject.claims.durable = true;
     evidence.subject.claims.deterministic = true;
     evidence.subject.layout = {.shard = {"step_*/shard-*"},

@@ -114,6 +114,48 @@ TEST(WholeStateTest, AMissingKindFails) {
   EXPECT_EQ(whole_state(evidence).outcome, Outcome::kFail);
 }
 
+// One random stream and no scheduler, as an ordinary program has.
+JobBuilder job_with_less_state() {
+  JobBuilder job = sound_job();
+  for (Life& life : job.evidence.lives) {
+    for (EventLog& log : life.events) {
+      for (Event& event : log.events) {
+        std::erase_if(event.items, [](const Item& item) {
+          return item.kind == "scheduler" || (item.kind == "rng" && item.name != "rng.0");
+        });
+      }
+    }
+  }
+  return job;
+}
+
+TEST(WholeStateTest, WithoutAClaimWhatWasToldIsJudgedAndWhatWasNotIsNamed) {
+  JobBuilder job = job_with_less_state();
+  EXPECT_EQ(whole_state(job.evidence).outcome, Outcome::kFail);
+  job.evidence.subject.claims.state.clear();
+  job.evidence.subject.claims.rng_streams = 0;
+  const auto verdict = whole_state(job.evidence);
+  EXPECT_EQ(verdict.outcome, Outcome::kPass);
+  EXPECT_THAT(verdict.summary, HasSubstr("never told of: scheduler"));
+  EXPECT_THAT(verdict.summary, HasSubstr("rng (1 a rank)"));
+}
+
+TEST(WholeStateTest, WithoutAClaimAnItemThatIsNotRestoredFails) {
+  JobBuilder job = job_with_less_state();
+  job.evidence.subject.claims.state.clear();
+  job.evidence.subject.claims.rng_streams = 0;
+  for (Event& event : job.at(1).events[0].events) {
+    if (event.kind == EventKind::kResumed) event.items.pop_back();
+  }
+  EXPECT_EQ(whole_state(job.evidence).outcome, Outcome::kFail);
+}
+
+TEST(WholeStateTest, FewerRngStreamsThanClaimedFail) {
+  JobBuilder job = sound_job();
+  job.evidence.subject.claims.rng_streams = 5;
+  EXPECT_EQ(whole_state(job.evidence).outcome, Outcome::kFail);
+}
+
 TEST(WholeStateTest, AnItemThatIsNotRestoredFails) {
   const auto evidence =
       spoiled(1, EventKind::kResumed, [](Event& event) { event.items.pop_back(); });
