@@ -124,7 +124,7 @@ class ArmedPlan::Verdict {
   }
 
   bool take(RuleState& rule, const ShortAction& action) {
-    if (operation_.fills_pages) return false;
+    if (operation_.of_mapping) return false;
     std::uint64_t bytes = bytes_of(action.bytes, moved());
     // Half of 1 byte is no short write but none at all, which a share does not ask for.
     if (action.bytes.share && bytes == 0) bytes = 1;

@@ -50,9 +50,9 @@ TEST(ActionTest, ShareOfAShortWriteIsNeverNothing) {
 // No file system gives a page in part: the program that maps the file would be ended by SIGBUS.
 TEST(ActionTest, AReadThatFillsThePagesOfAMappingIsNotShort) {
   TestMount mount = TestMount::with_rule("op = 'read'", "short = '50%'");
-  mount.fills_pages = true;
+  mount.of_mapping = true;
   EXPECT_TRUE(mount.op(Op::kRead, "f", 0, 0, 4096).hits.empty());
-  mount.fills_pages = false;
+  mount.of_mapping = false;
   EXPECT_EQ(mount.op(Op::kRead, "f", 0, 0, 4096).allowed, 2048u);
 }
 

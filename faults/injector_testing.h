@@ -39,7 +39,7 @@ class TestMount {
                             .offset = offset,
                             .length = length,
                             .available = available,
-                            .fills_pages = fills_pages,
+                            .of_mapping = of_mapping,
                             .now_ns = now_ns});
   }
   Decision write(std::string_view path, std::uint64_t offset, std::uint64_t length, int rank = 0) {
@@ -61,7 +61,7 @@ class TestMount {
 
   Injector injector;
   std::uint64_t available = UINT64_MAX;  // of the operations to come
-  bool fills_pages = false;
+  bool of_mapping = false;
   std::uint64_t now_ns = 1;
 };
 

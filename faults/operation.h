@@ -105,11 +105,11 @@ struct Operation {
   std::uint64_t offset = 0;     // bytes
   std::uint64_t length = 0;     // bytes asked
   std::uint64_t available =
-      UINT64_MAX;            // bytes that there are to be moved: a read ends with the file
-  bool fills_pages = false;  // a read for a mapping: it is whole, or it fails
-  bool takes_space = true;   // not where it punches a hole
-  std::uint32_t flags = 0;   // of open and create (O_EXCL), of rename (RENAME_NOREPLACE)
-  bool replaces = false;     // a rename onto a name that exists
+      UINT64_MAX;           // bytes that there are to be moved: a read ends with the file
+  bool of_mapping = false;  // its pages are read in or written back: it is whole, or it fails
+  bool takes_space = true;  // not where it punches a hole
+  std::uint32_t flags = 0;  // of open and create (O_EXCL), of rename (RENAME_NOREPLACE)
+  bool replaces = false;    // a rename onto a name that exists
   const HiddenChanges* hidden = nullptr;  // null: nothing is kept from anybody
   bool has_past = false;     // it is known what the bytes read were before they were last written
   std::uint64_t now_ns = 0;  // by the clock that the marks are told by

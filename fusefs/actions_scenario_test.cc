@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 
 #include "fusefs/scenario_support.h"
 
@@ -96,6 +97,21 @@ TEST_F(ActionsTest, AMappingSeesNoShortRead) {
   ASSERT_NE(map, MAP_FAILED) << errno;
   EXPECT_EQ(std::string(static_cast<const char*>(map), written.size()), written);
   ::munmap(map, written.size());
+  EXPECT_TRUE(mounted_->fired().empty());
+}
+
+// Nobody could go on with the rest of a page that the kernel has written back.
+TEST_F(ActionsTest, AMappingIsWrittenBackWhole) {
+  rule("op = \"write\"", "short = \"50%\"");
+  if (IsSkipped()) return;
+  const std::size_t size = 64 * 1024;
+  ASSERT_EQ(::ftruncate(fd_, static_cast<off_t>(size)), 0);
+  void* map = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+  ASSERT_NE(map, MAP_FAILED) << errno;
+  std::memset(map, 'a', size);
+  EXPECT_EQ(::msync(map, size, MS_SYNC), 0) << errno;
+  ::munmap(map, size);
+  EXPECT_EQ(backing(), std::string(size, 'a'));
   EXPECT_TRUE(mounted_->fired().empty());
 }
 

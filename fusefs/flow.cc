@@ -212,8 +212,7 @@ void Flow::run_watched(const Request& request, const faults::FileRules* rules, E
                           .offset = request.offset,
                           .length = request.length,
                           .available = available(request),
-                          .fills_pages = request.op == Op::kRead && rules->can_match(Op::kRead) &&
-                                         fills_pages(pending->caller.tid),
+                          .of_mapping = is_of_mapping(request.op, pending->caller, *rules),
                           .takes_space = request.takes_space,
                           .flags = request.flags,
                           .replaces = request.replaces,
@@ -225,6 +224,12 @@ void Flow::run_watched(const Request& request, const faults::FileRules* rules, E
                       .loses = pending->decision.loses.has_value()};
   }
   start(pending);
+}
+
+// The kernel itself writes the pages of mappings back: on behalf of nobody.
+bool Flow::is_of_mapping(Op op, const faults::Caller& caller, const faults::FileRules& rules) {
+  if (op == Op::kWrite) return caller.pid == 0;
+  return op == Op::kRead && rules.can_match(Op::kRead) && fills_pages(caller.tid);
 }
 
 faults::Caller Flow::caller_of(const Request& request) {

@@ -126,6 +126,8 @@ class Flow {
   void run_watched(const Request& request, const faults::FileRules* rules, Execute execute,
                    Reply reply);
   faults::Caller caller_of(const Request& request);
+  static bool is_of_mapping(faults::Op op, const faults::Caller& caller,
+                            const faults::FileRules& rules);
   void start(const std::shared_ptr<Pending>& pending);
   void park(const std::shared_ptr<Pending>& pending);
   void finish(Pending& pending, Wake wake);
