@@ -89,7 +89,7 @@ const std::vector<Oracle>& all_oracles() {
        &fail_together},
       {"C2", "The marker is published last, the pointer after it.", "marker_last",
        "trace: the marker's publication against every write, fsync and rename of the checkpoint's "
-       "files; number of shards",
+       "files; number of shards; what came after all ranks had called the save durable",
        &marker_last},
       {"C3", "A failed save does not advance the tracker.", "tracker_stays",
        "the reader's announced checkpoints, the pointer's moves in the trace, the next life's "
