@@ -56,6 +56,11 @@ TEST(UncommittedFirstTest, FilesWrittenUnderTheOldMarkerFail) {
   EXPECT_THAT(verdict.evidence.front(), testing::HasSubstr("step_2/marker, is still there"));
 }
 
+TEST(UncommittedFirstTest, AFileThatWasReplacedIsNotSaidToBeTheOldOne) {
+  const auto verdict = uncommitted_first(saved_over([](JobBuilder&) {}));
+  EXPECT_THAT(verdict.evidence, testing::Each(testing::Not(testing::HasSubstr("is still that"))));
+}
+
 // As where an older step's shard lies in it, and training goes on from that step.
 TEST(UncommittedFirstTest, WhatTheScenarioDamagedMayBeSavedOver) {
   Evidence evidence = saved_over([](JobBuilder&) {});

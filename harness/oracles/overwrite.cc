@@ -33,8 +33,7 @@ class Overwrite {
     const bool removes = change.event == NameEvent::kGoes;
     if (name.role == Role::kMarker) {
       if (!removes && change.event != NameEvent::kEmptied) check_left_beside(life, change, lines);
-    } else if (const std::string* marker = old_marker(change); marker != nullptr) {
-      if (told_) return;
+    } else if (const std::string* marker = old_marker(change); marker != nullptr && !told_) {
       told_ = true;
       lines.push_back(fmt::format("{}, while the marker of the save before, {}, is still there",
                                   quote(life, *change.record), *marker));
