@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "harness/oracles/view.h"
@@ -127,17 +128,48 @@ bool was_writing(const Life& life, const TraceRecord& close) {
   return writing;
 }
 
+bool is_final(const View& view, const std::string& path) {
+  const faults::Classified name = view.classify(path);
+  return name.role != Role::kNone && !name.temporary;
+}
+
+// The file's name after the operation, which may have moved it or a directory above it.
+std::string moved(const std::string& path, const TraceRecord& record) {
+  const bool moves = record.op == Op::kRename || record.op == Op::kLink;
+  if (moves && path == record.path) return record.path2;
+  if (!moves || !path.starts_with(record.path + "/")) return path;
+  return record.path2 + path.substr(record.path.size());
+}
+
 // The very file, after its failed fsync or close, has a final name: its bytes are taken for
 // durable.
 bool was_published_anyway(const View& view, const Life& life, const TraceRecord& failed) {
   std::string path = failed.path;
   for (const TraceRecord& record : life.trace.records) {
     if (record.begin_seq < failed.begin_seq || record.error != 0) continue;
-    if (record.op == Op::kRename && record.path == path) path = record.path2;
     if ((record.op == Op::kUnlink || record.op == Op::kCreate) && record.path == path) return false;
+    path = moved(path, record);
   }
-  const faults::Classified name = view.classify(path);
-  return name.role != Role::kNone && !name.temporary;
+  return is_final(view, path);
+}
+
+// In the same save its rank made another file after the error, and that one has the final name.
+bool was_written_anew(const View& view, const SaveGroup& group, const TraceRecord& failed) {
+  const std::string wanted = view.classify(failed.path).final_path;
+  std::optional<std::string> anew;
+  for (const TraceRecord& record : group.life->trace.records) {
+    if (record.begin_seq < failed.begin_seq || record.error != 0 || !in_window(group, record)) {
+      continue;
+    }
+    if (record.op == Op::kCreate && record.caller.rank == failed.caller.rank &&
+        view.classify(record.path).final_path == wanted) {
+      anew = record.path;
+    } else if (anew) {
+      anew = moved(*anew, record);
+    }
+    if (anew && is_final(view, *anew)) return true;
+  }
+  return false;
 }
 
 // A name was made in the directory since its last good fsync: this one's error matters.
@@ -174,7 +206,7 @@ bool must_fail_the_save(const View& view, const SaveGroup& group, const TraceRec
   if (step && *step != group.step) return false;  // of another checkpoint, as in rotation
   if (record.op == Op::kRename) return true;
   if (record.op == Op::kClose && !was_writing(*group.life, record)) return false;
-  return was_published_anyway(view, *group.life, record);
+  return was_published_anyway(view, *group.life, record) || !was_written_anew(view, group, record);
 }
 
 }  // namespace

@@ -257,6 +257,56 @@ TEST(LateErrorsTest, AFileWrittenAnewAfterAFailedFsyncIsSound) {
   EXPECT_EQ(late_errors_honoured(evidence).outcome, Outcome::kPass);
 }
 
+// The program swallowed the error and went on: the shard is nowhere.
+TEST(LateErrorsTest, ASuccessWithoutTheFileThatFailedFails) {
+  for (const Op op : {Op::kFsync, Op::kClose}) {
+    const auto evidence = save_with(
+        [op](JobBuilder& job) {
+          job.operation(1, Op::kCreate, kTemporary);
+          job.write(1, kTemporary, 0, 10);
+          job.failing(1, op, kTemporary, EIO);
+          job.publish(0, "step_1/shard-0");
+        },
+        true);
+    EXPECT_EQ(late_errors_honoured(evidence).outcome, Outcome::kFail) << faults::op_name(op);
+  }
+}
+
+TEST(LateErrorsTest, ARetryThatIsNeverPublishedFails) {
+  const auto evidence = save_with(
+      [](JobBuilder& job) {
+        job.operation(1, Op::kCreate, kTemporary);
+        job.failing(1, Op::kFsync, kTemporary, EIO);
+        job.operation(1, Op::kUnlink, kTemporary);
+        job.operation(1, Op::kCreate, kTemporary);
+      },
+      true);
+  EXPECT_EQ(late_errors_honoured(evidence).outcome, Outcome::kFail);
+}
+
+// A checkpoint that is written in a temporary directory, whose rename publishes all of it.
+Evidence saved_in_a_directory(bool anew) {
+  JobBuilder job;
+  job.evidence.subject.layout.temporary = {"*.part"};
+  job.life("save 1");
+  job.begin_save(1);
+  job.operation(1, Op::kCreate, "step_1.part/shard-1");
+  job.failing(1, Op::kFsync, "step_1.part/shard-1", EIO);
+  if (anew) {
+    job.operation(1, Op::kUnlink, "step_1.part/shard-1");
+    job.operation(1, Op::kCreate, "step_1.part/shard-1");
+  }
+  job.operation(0, Op::kRename, "step_1.part", "step_1");
+  job.end_save(1);
+  job.end();
+  return job.evidence;
+}
+
+TEST(LateErrorsTest, ARenamedDirectoryPublishesTheFileThatFailed) {
+  EXPECT_EQ(late_errors_honoured(saved_in_a_directory(false)).outcome, Outcome::kFail);
+  EXPECT_EQ(late_errors_honoured(saved_in_a_directory(true)).outcome, Outcome::kPass);
+}
+
 TEST(LateErrorsTest, ADirectoryFsyncMattersWhileNamesAreUnsynced) {
   const auto with_names = [](bool names) {
     return save_with(
