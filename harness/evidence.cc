@@ -92,7 +92,9 @@ class Loader {
     for (int rank = 0; rank < evidence_.scenario.world; ++rank) {
       const std::string path = fmt::format("{}/events/rank-{}.jsonl", name, rank);
       life.events.push_back(read_events(directory_ + "/" + path, path));
-      note_lost_events(path, fmt::format("{}/logs/rank-{}.log", name, rank), life.events.back());
+      const std::string log = fmt::format("{}/logs/rank-{}.log", name, rank);
+      note_lost_events(path, log, life.events.back());
+      life.last_words.push_back(last_line(log));
     }
     for_each_line(name + "/fired.jsonl", [&](const std::string& line) -> Result<void> {
       SAVEGATE_TRY(auto fired, faults::fired_from_json_line(line));
@@ -129,6 +131,17 @@ class Loader {
       events.errors.push_back(fmt::format("{}:{}: {}", log_path, number, line));
       return;
     }
+  }
+
+  // As in Life::last_words.
+  std::string last_line(const std::string& path) const {
+    constexpr std::size_t kQuoted = 400;  // bytes
+    std::ifstream log(directory_ + "/" + path);
+    std::string last;
+    for (std::string line; std::getline(log, line);) {
+      if (line.find_first_not_of(" \t\r") != std::string::npos) last = line;
+    }
+    return last.empty() ? "" : fmt::format("{}: {}", path, last.substr(0, kQuoted));
   }
 
   void load_memory(const std::string& path, Life& life) {

@@ -109,6 +109,9 @@ struct Life {
   LifeSpec spec;
   LifeRecord record;
   std::vector<EventLog> events;  // by rank
+  // The last that each rank printed: "life-1/logs/rank-0.log: OSError: …"; "" where it is not
+  // known.
+  std::vector<std::string> last_words;
   std::vector<faults::FiredRecord> fired;
   faults::Trace trace;
   std::vector<Checkpoint> checkpoints;              // after the life

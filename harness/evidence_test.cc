@@ -147,6 +147,15 @@ TEST_F(StoredEvidenceTest, AnEmptyFileTellsOfLostEventsToo) {
   EXPECT_EQ(evidence->lives[0].events[0].errors.size(), 1U);
 }
 
+TEST_F(StoredEvidenceTest, TheLastThatARankPrintedIsKept) {
+  fs::create_directories(directory_ + "/life-1/logs");
+  write("life-1/logs/rank-0.log", "Traceback\nValueError: no such shape\n \n");
+  const auto evidence = load_evidence(directory_);
+  ASSERT_TRUE(evidence);
+  EXPECT_THAT(evidence->lives[0].last_words,
+              ElementsAre("life-1/logs/rank-0.log: ValueError: no such shape"));
+}
+
 TEST_F(StoredEvidenceTest, AnAlteredFileIsFound) {
   write("life-1/events/rank-0.jsonl", "{\"event\":\"done\",\"time_ns\":2,\"rank\":0}\n");
   EXPECT_THAT(problems(), Contains(HasSubstr("life-1/events/rank-0.jsonl was altered")));

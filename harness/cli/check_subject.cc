@@ -8,6 +8,7 @@
 #include "harness/cli/commands.h"
 #include "harness/evidence.h"
 #include "harness/oracles/conformance.h"
+#include "harness/oracles/view.h"
 #include "harness/run/sandbox.h"
 #include "harness/run/scenario_runner.h"
 #include "harness/run/store.h"
@@ -45,16 +46,19 @@ void print_finding(const harness::Finding& finding) {
   if (finding.lines.size() > shown) fmt::print("      … {} more\n", finding.lines.size() - shown);
 }
 
-int print_findings(const std::vector<harness::Finding>& findings, const std::string& folder) {
+int print_findings(const std::vector<harness::Finding>& findings, const harness::Evidence& evidence,
+                   const std::string& folder) {
   const auto how_many = [&](Conforms conforms) {
     return std::count_if(findings.begin(), findings.end(),
                          [=](const harness::Finding& each) { return each.conforms == conforms; });
   };
   if (findings.empty()) {
     fmt::print(
-        "No rank wrote an event to SAVEGATE_EVENTS: files and processes alone can be judged.\n"
-        "evidence: {}\n",
-        folder);
+        "No rank wrote an event to SAVEGATE_EVENTS: files and processes alone can be judged.\n");
+    for (const harness::Life& life : evidence.lives) {
+      for (const std::string& line : harness::bad_ends(life)) fmt::print("      {}\n", line);
+    }
+    fmt::print("evidence: {}\n", folder);
     return kNothingProven;
   }
   for (const harness::Finding& finding : findings) print_finding(finding);
@@ -84,7 +88,7 @@ Result<int> check(const Options& options) {
       SAVEGATE_TRY(const harness::Evidence evidence, harness::load_evidence(folder));
       fmt::print("{}, {} rank{}, to its first save\n\n", subject.name, scenario.world,
                  scenario.world == 1 ? "" : "s");
-      const int code = print_findings(harness::check_conformance(evidence), folder);
+      const int code = print_findings(harness::check_conformance(evidence), evidence, folder);
       const bool keep = options.keep == "all" || (options.keep == "failed" && code != kPassed);
       if (!keep) SAVEGATE_CHECK(harness::remove_trees(folder));
       return code;

@@ -113,6 +113,32 @@ void check_reports(const SaveGroup& group, Lines& lines) {
   lines.insert(lines.end(), failures.begin(), failures.end());
 }
 
+// It died with bytes of its save unwritten.
+bool was_killed_writing(const Life& life, int rank) {
+  return std::any_of(life.fired.begin(), life.fired.end(), [&](const faults::FiredRecord& fired) {
+    return fired.action.starts_with("kill") && fired.op == faults::Op::kWrite &&
+           fired.caller.rank == rank;
+  });
+}
+
+// The exit status is the whole word of a rank that writes no events: 0 is success.
+void check_exits(const Life& life, Lines& lines) {
+  Lines failures;
+  Lines successes;
+  for (const RankProcess& process : life.record.ranks) {
+    if (process.exit_status == 0) {
+      successes.push_back(quote(life, process));
+    } else if (is_victim(life, process.rank)
+                   ? was_killed_writing(life, process.rank)
+                   : !ended_by_runner(process) && !ended_by_launcher(process)) {
+      failures.push_back(quote(life, process));
+    }
+  }
+  if (failures.empty() || successes.empty()) return;
+  lines.insert(lines.end(), successes.begin(), successes.end());
+  lines.insert(lines.end(), failures.begin(), failures.end());
+}
+
 }  // namespace
 
 reports::Verdict fail_together(const Evidence& evidence) {
@@ -120,6 +146,7 @@ reports::Verdict fail_together(const Evidence& evidence) {
   std::size_t judged = 0;
   Lines leaving;
   Lines reports;
+  const bool silent = is_black_box(evidence);
   for (const Life& life : evidence.lives) {
     const std::uint64_t first = first_failure(life);
     const bool survivors =
@@ -128,6 +155,7 @@ reports::Verdict fail_together(const Evidence& evidence) {
     if (!survivors || (first == 0 && !fault_was_felt(life))) continue;
     if (first != 0 || !life.record.hung.empty()) ++judged;
     check_leaving(life, first, leaving);
+    if (silent) check_exits(life, reports);
     for (const SaveGroup& group : view.groups()) {
       if (group.life == &life) check_reports(group, reports);
     }
@@ -137,9 +165,12 @@ reports::Verdict fail_together(const Evidence& evidence) {
   }
   if (!leaving.empty()) return violated("C1", leaving.front(), leaving);
   if (judged == 0) return skip("C1", "no rank failed or died while another one lived");
-  return pass("C1", fmt::format("in {} lives with a failure all other ranks left it in time, and "
-                                "none called it a success",
-                                judged));
+  return pass(
+      "C1",
+      fmt::format("in {} lives with a failure all other ranks left it in time, and {}", judged,
+                  silent ? "none with exit status 0 after one that failed, or that was "
+                           "killed while it wrote; more is not known: no events"
+                         : "none called it a success"));
 }
 
 }  // namespace savegate::harness

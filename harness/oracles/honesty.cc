@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <csignal>
 #include <set>
 
+#include "harness/oracles/premise.h"
 #include "harness/oracles/protocol.h"
-#include "harness/oracles/view.h"
 
 namespace savegate::harness {
 namespace {
@@ -94,53 +93,27 @@ void check_rules(const faults::Layout& layout, const Life& life, Lines& lines) {
   }
 }
 
-bool names(const Event& event, std::string_view errno_name) {
-  return event.error && (event.error->errno_name == errno_name ||
-                         event.error->text.find(errno_name) != std::string::npos);
+void append(Lines& lines, const Lines& more) {
+  lines.insert(lines.end(), more.begin(), more.end());
 }
 
-// The kernel refuses what is beyond a limit before the file system hears of it: that a limit acted
-// is known from the ranks alone.
-void check_limits(const Life& life, Lines& lines) {
-  const auto met = [&](std::string_view errno_name) {
-    return std::any_of(life.events.begin(), life.events.end(), [&](const EventLog& log) {
-      return std::any_of(log.events.begin(), log.events.end(),
-                         [&](const Event& event) { return names(event, errno_name); });
-    });
-  };
-  const bool ended_by_size =
-      std::any_of(life.record.ranks.begin(), life.record.ranks.end(),
-                  [](const RankProcess& rank) { return rank.signal == SIGXFSZ; });
-  if (life.spec.limits.open_files && !met("EMFILE")) {
-    lines.push_back(fmt::format("life {}: the limit of {} open files was never met (no EMFILE)",
-                                life.record.number, *life.spec.limits.open_files));
-  }
-  if (life.spec.limits.file_size && !ended_by_size && !met("EFBIG")) {
-    lines.push_back(
-        fmt::format("life {}: the limit of {} bytes a file was never met (no EFBIG, no SIGXFSZ)",
-                    life.record.number, *life.spec.limits.file_size));
-  }
-}
-
-void check_life(const faults::Layout& layout, const Life& life, Lines& lines) {
+void check_life(const View& view, const Life& life, Lines& lines) {
   if (life.record.ranks.empty()) {
     lines.push_back(fmt::format("life {} had no rank", life.record.number));
   }
   if (life.record.daemon_died) {
     lines.push_back(fmt::format("life {}: the file system died", life.record.number));
   }
-  for (const EventLog& log : life.events) {
-    lines.insert(lines.end(), log.errors.begin(), log.errors.end());
-  }
-  const Lines broken = broken_protocol(life);
-  lines.insert(lines.end(), broken.begin(), broken.end());
+  for (const EventLog& log : life.events) append(lines, log.errors);
+  append(lines, broken_protocol(life));
   for (const std::string& tampered : life.record.tampered) {
     if (tampered.starts_with("not done")) {
       lines.push_back(fmt::format("life {}: tampering {}", life.record.number, tampered));
     }
   }
-  check_rules(layout, life, lines);
-  check_limits(life, lines);
+  check_rules(view.evidence().subject.layout, life, lines);
+  append(lines, unmet_limits(life));
+  append(lines, strayed_hits(view, life));
 }
 
 bool all_restores_refused_or_killed(const Evidence& evidence) {
@@ -268,7 +241,8 @@ reports::Verdict executed_faults(const Evidence& evidence) {
   for (std::size_t i = evidence.lives.size(); i < evidence.scenario.lives.size(); ++i) {
     lines.push_back(fmt::format("life {} was not run", i + 1));
   }
-  for (const Life& life : evidence.lives) check_life(evidence.subject.layout, life, lines);
+  const View view(evidence);
+  for (const Life& life : evidence.lives) check_life(view, life, lines);
   check_comparisons(evidence, lines);
   if (!lines.empty()) {
     const std::string first = lines.front();

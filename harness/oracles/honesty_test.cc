@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "harness/oracles/evidence_builder.h"
+#include "harness/oracles/outcome.h"
 
 namespace savegate::harness {
 namespace {
@@ -76,6 +77,45 @@ TEST(ExecutedFaultsTest, ALimitIsMetByItsErrorOrItsSignal) {
   killed.at(0).spec.limits.file_size = 4096;
   killed.at(0).record.ranks[1].signal = SIGXFSZ;
   EXPECT_EQ(executed_faults(killed.evidence).summary.find("never met"), std::string::npos);
+}
+
+// The first save is still under way when the second begins, and a rule for the second hits a file.
+Evidence hit_in_save_2(const std::string& path) {
+  JobBuilder job;
+  job.evidence.subject.claims.async = true;
+  job.life("save 2");
+  job.begin_save(1);
+  job.begin_save(2);
+  job.fired(0, "kill SIGKILL", faults::Op::kRename, path);
+  job.at(0).spec.plan.rules.front().match.phase = "save 2";
+  for (const int save : {1, 2}) {
+    for (int rank = 0; rank < job.world(); ++rank) {
+      Event& durable = job.event(rank, EventKind::kDurable);
+      durable.step = save;
+      durable.save = save;
+    }
+  }
+  job.end();
+  return job.evidence;
+}
+
+TEST(ExecutedFaultsTest, ARuleThatHitTheSaveBeforeIsInvalid) {
+  const auto verdict = executed_faults(hit_in_save_2("step_1/marker.tmp"));
+  EXPECT_EQ(verdict.outcome, Outcome::kInvalid);
+  EXPECT_THAT(verdict.summary, HasSubstr("is for save 2 (step 2), but hit step_1/marker.tmp of "
+                                         "save 1"));
+}
+
+TEST(ExecutedFaultsTest, ARuleThatHitItsOwnSaveOrAnOlderOneThatIsDonePasses) {
+  for (const char* path : {"step_2/marker.tmp", "step_0/marker", "latest.tmp"}) {
+    EXPECT_EQ(executed_faults(hit_in_save_2(path)).outcome, Outcome::kPass) << path;
+  }
+}
+
+TEST(ExecutedFaultsTest, WhatARuleThatStrayedWasToCauseProvesNothing) {
+  Evidence evidence = hit_in_save_2("step_1/marker.tmp");
+  evidence.lives[0].spec.expect.outcome = savegate::harness::Outcome::kFailTogether;
+  EXPECT_EQ(expected_outcome(evidence).outcome, Outcome::kInvalid);
 }
 
 TEST(ExecutedFaultsTest, LostFiredRecordsAreInvalid) {

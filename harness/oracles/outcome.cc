@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "harness/oracles/premise.h"
+
 namespace savegate::harness {
 namespace {
 
@@ -67,7 +69,10 @@ bool failed_together(const View& view, const Life& life) {
   });
 }
 
-bool refused_together(const Life& life) {
+bool refused_together(const View& view, const Life& life) {
+  // All that a black box can do of a refusal is to leave with an error.
+  if (is_black_box(view.evidence()))
+    return any_survivor(life) && survivors_all(life, &left_with_error);
   return any_survivor(life) && survivors_all(life, [&](const RankProcess& process) {
            return refused_load(life, process.rank) && left_with_error(process);
          });
@@ -127,7 +132,7 @@ bool shows(const View& view, const Life& life, Outcome expected) {
     case Outcome::kFailTogether:
       return failed_together(view, life);
     case Outcome::kRefuseTogether:
-      return refused_together(life);
+      return refused_together(view, life);
     case Outcome::kKilled:
       return killed(view, life);
     case Outcome::kHeld:
@@ -142,6 +147,8 @@ std::string outcome_of(const View& view, const Life& life) {
   if (hung(life)) return "hung";
   for (const Outcome outcome : {Outcome::kHeld, Outcome::kKilled, Outcome::kRefuseTogether,
                                 Outcome::kFailTogether, Outcome::kComplete}) {
+    // A black box does not say that it refuses.
+    if (outcome == Outcome::kRefuseTogether && is_black_box(view.evidence())) continue;
     if (shows(view, life, outcome)) return std::string(outcome_name(outcome));
   }
   return "mixed";
@@ -152,8 +159,11 @@ reports::Verdict expected_outcome(const Evidence& evidence) {
   for (const Life& life : evidence.lives) {
     const Outcome expected = life.spec.expect.outcome;
     if (shows(view, life, expected)) continue;
-    std::vector<std::string> lines;
-    for (const RankProcess& process : life.record.ranks) lines.push_back(quote(life, process));
+    std::vector<std::string> lines = bad_ends(life);
+    for (const RankProcess& process : life.record.ranks) {
+      const std::string line = quote(life, process);
+      if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
+    }
     if (!life.record.hung.empty()) lines.push_back(fmt::format("hung: {}", life.record.hung));
     for (const std::string& stray : life.record.stray) {
       lines.push_back(fmt::format("left behind: {}", stray));
@@ -161,7 +171,7 @@ reports::Verdict expected_outcome(const Evidence& evidence) {
     const std::string seen = fmt::format("life {} was to be {}, and was {}", life.record.number,
                                          outcome_name(expected), outcome_of(view, life));
     // Without the fault nothing was asked of the subject.
-    if (!was_put_to_the_test(life)) return invalid_evidence("expect", seen, lines);
+    if (!was_put_to_the_test(view, life)) return invalid_evidence("expect", seen, lines);
     return violated("expect", seen, std::move(lines));
   }
   if (evidence.lives.empty()) return invalid_evidence("expect", "no life was run");

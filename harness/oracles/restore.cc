@@ -8,6 +8,7 @@
 
 #include "harness/oracles/black_box.h"
 #include "harness/oracles/compare.h"
+#include "harness/oracles/premise.h"
 #include "harness/oracles/tampering.h"
 
 namespace savegate::harness {
@@ -106,7 +107,7 @@ bool statement_holds(const View& view, std::size_t index) {
   const auto& lives = view.evidence().lives;
   if (lives[index].spec.expect.resumed.empty()) return false;
   if (!std::all_of(lives.begin(), lives.begin() + static_cast<std::ptrdiff_t>(index) + 1,
-                   was_put_to_the_test)) {
+                   [&](const Life& life) { return was_put_to_the_test(view, life); })) {
     return false;
   }
   if (view.evidence().subject.on_save_failure != "continue" || index == 0) return true;

@@ -366,6 +366,23 @@ TEST(OutcomeTest, WithoutItsFaultAnotherOutcomeProvesNothing) {
   EXPECT_EQ(expected_outcome(job.evidence).outcome, Outcome::kInvalid);
 }
 
+TEST(OutcomeTest, WithoutItsLimitMetAnotherOutcomeProvesNothing) {
+  JobBuilder job = sound_job();
+  job.at(0).spec.expect.outcome = savegate::harness::Outcome::kFailTogether;
+  job.at(0).spec.limits.file_size = 1 << 20;
+  EXPECT_EQ(expected_outcome(job.evidence).outcome, Outcome::kInvalid);
+}
+
+TEST(OutcomeTest, ARankThatDiedIsQuotedWithTheLastThatItPrinted) {
+  JobBuilder job = sound_job();
+  job.at(1).record.ranks[1].exit_status = 1;
+  job.at(1).last_words = {"", "life-2/logs/rank-1.log: ModuleNotFoundError: No module named 'x'"};
+  const auto verdict = expected_outcome(job.evidence);
+  ASSERT_EQ(verdict.outcome, Outcome::kFail);
+  EXPECT_THAT(verdict.evidence.at(0), HasSubstr("rank 1 pid 201 left with exit status 1"));
+  EXPECT_THAT(verdict.evidence.at(1), HasSubstr("ModuleNotFoundError"));
+}
+
 TEST(OutcomeTest, WithoutItsTamperingAnotherOutcomeProvesNothing) {
   JobBuilder job = sound_job();
   job.at(1).spec.expect.outcome = savegate::harness::Outcome::kRefuseTogether;

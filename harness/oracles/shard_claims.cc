@@ -8,7 +8,7 @@ namespace savegate::harness {
 namespace {
 
 using Lines = std::vector<std::string>;
-using Claims = std::vector<std::pair<int, const Item*>>;  // (rank, slice) of one key
+using ShardClaims = std::vector<std::pair<int, const Item*>>;  // (rank, slice) of one key
 
 constexpr std::size_t kLinesKept = 8;
 
@@ -59,7 +59,7 @@ class Slices {
   }
 
  private:
-  static void check_key(const Claims& claims, const std::string& where, Lines& lines) {
+  static void check_key(const ShardClaims& claims, const std::string& where, Lines& lines) {
     for (std::size_t i = 0; i < claims.size(); ++i) {
       for (std::size_t j = i + 1; j < claims.size(); ++j) {
         const auto& [rank_a, a] = claims[i];
@@ -71,7 +71,7 @@ class Slices {
     }
   }
 
-  std::map<std::string, Claims> claims_;  // ranks in ascending order
+  std::map<std::string, ShardClaims> claims_;  // ranks in ascending order
 };
 
 }  // namespace

@@ -176,15 +176,6 @@ bool was_killed(const Life& life) {
                      [](const RankProcess& process) { return process.ended_by == "rule"; });
 }
 
-bool was_put_to_the_test(const Life& life) {
-  return !life.record.ranks.empty() && (!life.spec.memory.kills() || died_by_memory(life)) &&
-         std::all_of(
-             life.record.rules.begin(), life.record.rules.end(),
-             [](const reports::FiredCount& rule) { return !rule.required || rule.hits > 0; }) &&
-         std::none_of(life.record.tampered.begin(), life.record.tampered.end(),
-                      [](const std::string& tampered) { return tampered.starts_with("not done"); });
-}
-
 bool was_held(const Life& life, int rank) {
   return std::any_of(life.fired.begin(), life.fired.end(), [&](const faults::FiredRecord& fired) {
     if (fired.action.starts_with("freeze")) return acted_on(fired, rank);
@@ -297,6 +288,20 @@ std::string quote(const Life& life, const RankProcess& process) {
   if (!process.ended_by.empty()) line += fmt::format(" ({})", process.ended_by);
   if (!process.waiting_in.empty()) line += fmt::format(", waiting in {}", process.waiting_in);
   return line;
+}
+
+std::vector<std::string> bad_ends(const Life& life) {
+  std::vector<std::string> lines;
+  for (const RankProcess& process : life.record.ranks) {
+    const bool badly = process.signal || process.exit_status.value_or(0) != 0;
+    if (!badly || is_victim(life, process.rank) || ended_by_runner(process)) continue;
+    lines.push_back(quote(life, process));
+    const auto rank = static_cast<std::size_t>(process.rank);
+    if (rank < life.last_words.size() && !life.last_words[rank].empty()) {
+      lines.push_back(life.last_words[rank]);
+    }
+  }
+  return lines;
 }
 
 std::string quote(const Item& item) {

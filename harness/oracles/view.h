@@ -75,10 +75,7 @@ class View {
 // with an error.
 bool is_victim(const Life& life, int rank);
 bool has_victim(const Life& life);
-bool was_killed(const Life& life);  // a kill rule acted in it, a guard, or the kernel
-// Every required rule fired, all tampering was done, and who was to kill for memory did: what is
-// stated of the life can hold.
-bool was_put_to_the_test(const Life& life);
+bool was_killed(const Life& life);          // a kill rule acted in it, a guard, or the kernel
 bool was_held(const Life& life, int rank);  // a hang rule acted on the rank
 const RankProcess* process_of(const Life& life, int rank);
 bool ended_by_runner(const RankProcess& process);
@@ -87,7 +84,8 @@ bool ended_by_launcher(const RankProcess& process);
 const Event* first_event(const Life& life, int rank, EventKind kind);
 // The rank's last word on its restore.
 const Event* resumed_event(const Life& life, int rank);
-// It said that it refuses, or left with an error before it restored, trained or saved anything.
+// It said that it refuses, or left with an error before it restored, trained or saved anything. Of
+// a black box it cannot be told.
 bool refused_load(const Life& life, int rank);
 bool reader_looked(const Evidence& evidence, const Life& life);  // at what the life left
 bool is_black_box(const Evidence& evidence);                     // no rank ever wrote an event
@@ -99,6 +97,8 @@ std::string quote(const Life& life, int rank, const Event& event);
 std::string quote(const Life& life, const faults::TraceRecord& record);
 std::string quote(const Life& life, const RankProcess& process);
 std::string quote(const Item& item);
+// The ranks that left with an error or crashed, unasked, each with the last that it printed.
+std::vector<std::string> bad_ends(const Life& life);
 
 reports::Verdict pass(std::string_view requirement, std::string summary);
 reports::Verdict skip(std::string_view requirement, std::string reason);

@@ -18,13 +18,13 @@ std::size_t rng_streams(const SaveCall& call) {
 }
 
 // What the saves tell of: the kinds, and the least RNG streams that a rank has.
-struct Told {
+struct ToldState {
   std::set<std::string> kinds;
   std::size_t streams = SIZE_MAX;
 };
 
 // What the subject says its checkpoints hold is there.
-void check_kinds(const Claims& claims, const SaveGroup& group, Told& told, Lines& lines) {
+void check_kinds(const Claims& claims, const SaveGroup& group, ToldState& told, Lines& lines) {
   std::set<std::string> kinds;
   for (const SaveCall& call : group.calls) {
     for (const Item& item : call.begin->items) kinds.insert(item.kind);
@@ -74,7 +74,7 @@ void check_names(const View& view, const Life& life, int rank, const Event& resu
   }
 }
 
-std::string summary_of(const Told& told) {
+std::string summary_of(const ToldState& told) {
   Lines kinds;
   Lines missing;
   for (const std::string& kind : state_kinds()) {
@@ -96,7 +96,7 @@ std::string summary_of(const Told& told) {
 reports::Verdict whole_state(const Evidence& evidence) {
   const View view(evidence);
   std::size_t judged = 0;
-  Told told;
+  ToldState told;
   Lines lines;
   for (const SaveGroup& group : view.groups()) {
     const bool has_items =
