@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "faults/json_text.h"
+
 namespace savegate::faults {
 namespace {
 
@@ -68,7 +70,7 @@ std::string to_json_line(const FiredRecord& record) {
   json["error"] = record.error == 0 ? "" : errno_name(record.error);
   json["fs_free"] = record.fs_free;
   // A path that is no UTF-8 must not lose the record: its bad bytes become U+FFFD.
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json);
 }
 
 Result<FiredRecord> fired_from_json_line(const std::string& line) {

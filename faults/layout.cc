@@ -59,11 +59,11 @@ std::optional<Role> role_from_name(std::string_view name) {
 
 Layout read_layout(TomlReader& table) {
   Layout layout;
-  layout.shard = table.strings("shard");
-  layout.marker = table.strings("marker");
-  layout.pointer = table.strings("pointer");
-  layout.auxiliary = table.strings("auxiliary");
-  layout.temporary = table.strings("temporary");
+  layout.shard = table.strings_or_none("shard");
+  layout.marker = table.strings_or_none("marker");
+  layout.pointer = table.strings_or_none("pointer");
+  layout.auxiliary = table.strings_or_none("auxiliary");
+  layout.temporary = table.strings_or_none("temporary");
   for (const std::string& pattern : layout.temporary) {
     if (pattern.find('*') == std::string::npos || pattern.find('/') != std::string::npos) {
       table.error_at("temporary", "pattern `" + pattern +

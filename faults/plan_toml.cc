@@ -57,14 +57,8 @@ std::vector<Relation> read_relations(TomlReader& table) {
 std::vector<int> read_numbers(TomlReader& table, std::string_view key, int least) {
   constexpr int kMost = 1'000'000;
   std::vector<int> values;
-  for (std::int64_t value : table.integers(key)) {
-    if (value < least || value > kMost) {
-      table.error_at(
-          key, fmt::format("`{}` must be between {} and {}, not {}", key, least, kMost, value));
-      continue;
-    }
+  for (std::int64_t value : table.integers(key, least, kMost))
     values.push_back(static_cast<int>(value));
-  }
   return values;
 }
 

@@ -31,7 +31,6 @@ MissingAction read_missing_action(TomlReader& table) {
       unknown_word(table, "missing", word, feature_names());
     }
   }
-  if (action.features.empty()) table.error_at("missing", "`missing` names at least one feature");
   return action;
 }
 
@@ -68,7 +67,6 @@ StaleAction read_stale_action(TomlReader& table) {
     }
     if (!known) unknown_word(table, "stale", found, valid);
   }
-  if (action.aspects == 0) table.error_at("stale", "`stale` names at least one thing to be late");
   const auto window = read_text<std::uint64_t>(table, "for", 0, parse_duration);
   if (table.has("for")) action.window_ns = window;
   return action;

@@ -105,6 +105,33 @@ struct TomlNode {
     error(found, fmt::format("`{}` {} must be {}, not {}", key, place(), wanted, type_name(found)));
   }
 
+  template <class Number>
+  bool in_range(std::string_view key, const toml::node& found, Number value, Number least,
+                Number most) const {
+    if (value >= least && value <= most) return true;
+    error(found, fmt::format("`{}` {} must be between {} and {}, not {}", key, place(), least, most,
+                             value));
+    return false;
+  }
+
+  void refuse_empty_list(std::string_view key) const {
+    const toml::node* found = table->get(key);
+    if (found == nullptr || !found->is_array() || !found->as_array()->empty()) return;
+    error(*found, fmt::format("`{}` {} is empty: name something, or leave it out", key, place()));
+  }
+
+  // Each entry of an array, or the one value that stands in its place.
+  template <class Visit>
+  void for_each(std::string_view key, const Visit& visit) {
+    const toml::node* found = ask(key);
+    if (found == nullptr) return;
+    if (const auto* array = found->as_array()) {
+      for (const toml::node& item : *array) visit(item);
+    } else {
+      visit(*found);
+    }
+  }
+
   const toml::node* ask(std::string_view key) {
     if (std::find(asked.begin(), asked.end(), key) == asked.end()) asked.emplace_back(key);
     return table->get(key);
@@ -218,12 +245,7 @@ std::int64_t TomlReader::integer(std::string_view key, std::int64_t otherwise, s
     node_->wrong_type(key, *found, "an integer");
     return otherwise;
   }
-  if (integer->get() < least || integer->get() > most) {
-    node_->error(*found, fmt::format("`{}` {} must be between {} and {}, not {}", key,
-                                     node_->place(), least, most, integer->get()));
-    return otherwise;
-  }
-  return integer->get();
+  return node_->in_range(key, *found, integer->get(), least, most) ? integer->get() : otherwise;
 }
 
 double TomlReader::number(std::string_view key, double otherwise, double least, double most) {
@@ -234,12 +256,7 @@ double TomlReader::number(std::string_view key, double otherwise, double least, 
     return otherwise;
   }
   const double value = found->value<double>().value_or(otherwise);
-  if (!(value >= least && value <= most)) {
-    node_->error(*found, fmt::format("`{}` {} must be between {} and {}, not {}", key,
-                                     node_->place(), least, most, value));
-    return otherwise;
-  }
-  return value;
+  return node_->in_range(key, *found, value, least, most) ? value : otherwise;
 }
 
 bool TomlReader::boolean(std::string_view key, bool otherwise) {
@@ -251,40 +268,34 @@ bool TomlReader::boolean(std::string_view key, bool otherwise) {
 }
 
 std::vector<std::string> TomlReader::strings(std::string_view key) {
+  node_->refuse_empty_list(key);
+  return strings_or_none(key);
+}
+
+std::vector<std::string> TomlReader::strings_or_none(std::string_view key) {
   std::vector<std::string> values;
-  const toml::node* found = node_->ask(key);
-  if (found == nullptr) return values;
-  auto add = [&](const toml::node& item) {
+  node_->for_each(key, [&](const toml::node& item) {
     if (const auto* text = item.as_string()) {
       values.push_back(text->get());
     } else {
       node_->wrong_type(key, item, "a string or an array of strings");
     }
-  };
-  if (const auto* array = found->as_array()) {
-    for (const toml::node& item : *array) add(item);
-  } else {
-    add(*found);
-  }
+  });
   return values;
 }
 
-std::vector<std::int64_t> TomlReader::integers(std::string_view key) {
+std::vector<std::int64_t> TomlReader::integers(std::string_view key, std::int64_t least,
+                                               std::int64_t most) {
+  node_->refuse_empty_list(key);
   std::vector<std::int64_t> values;
-  const toml::node* found = node_->ask(key);
-  if (found == nullptr) return values;
-  auto add = [&](const toml::node& item) {
-    if (const auto* integer = item.as_integer()) {
-      values.push_back(integer->get());
-    } else {
+  node_->for_each(key, [&](const toml::node& item) {
+    if (!item.is_integer()) {
       node_->wrong_type(key, item, "an integer or an array of integers");
+    } else if (const auto value = item.as_integer()->get();
+               node_->in_range(key, item, value, least, most)) {
+      values.push_back(value);
     }
-  };
-  if (const auto* array = found->as_array()) {
-    for (const toml::node& item : *array) add(item);
-  } else {
-    add(*found);
-  }
+  });
   return values;
 }
 

@@ -44,8 +44,11 @@ class TomlReader {
                        std::int64_t most);
   double number(std::string_view key, double otherwise, double least, double most);
   bool boolean(std::string_view key, bool otherwise);
-  std::vector<std::string> strings(std::string_view key);    // a string or an array of strings
-  std::vector<std::int64_t> integers(std::string_view key);  // an integer or an array of them
+  // A string or an array of strings, an integer or an array of them. A list without an entry is
+  // refused: it would be taken for a key that is not there, which often says the opposite.
+  std::vector<std::string> strings(std::string_view key);
+  std::vector<std::int64_t> integers(std::string_view key, std::int64_t least, std::int64_t most);
+  std::vector<std::string> strings_or_none(std::string_view key);  // the list may be empty
   std::string text(
       std::string_view key);  // a string, or a number in its TOML spelling ("" if absent)
   std::vector<std::string> texts(std::string_view key);  // an array of them

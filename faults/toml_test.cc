@@ -8,6 +8,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 TomlReader root_of(std::string_view text) { return parse_toml(text, "suite.toml").value().root(); }
 
@@ -79,6 +80,25 @@ TEST(TomlTest, SyntaxErrorNamesItsPlace) {
   EXPECT_THAT(parsed.error().to_string(), HasSubstr("plan.toml:2:"));
 }
 
+// It would be taken for a key that is not there: "in quarantine: nothing" for "everything".
+TEST(TomlTest, AListWithoutAnEntryIsRefusedWhereItIsNotAsked) {
+  TomlReader words = root_of("ids = []\n");
+  words.strings("ids");
+  EXPECT_THAT(error_of(words), HasSubstr("`ids` at the top level is empty"));
+  TomlReader numbers = root_of("ranks = []\n");
+  numbers.integers("ranks", 0, 9);
+  EXPECT_THAT(error_of(numbers), HasSubstr("`ranks` at the top level is empty"));
+  TomlReader none = root_of("options = []\n");
+  EXPECT_THAT(none.strings_or_none("options"), IsEmpty());
+  EXPECT_EQ(error_of(none), "");
+}
+
+TEST(TomlTest, EachNumberOfAListIsWithinItsRange) {
+  TomlReader root = root_of("ranks = [1, -1]\n");
+  root.integers("ranks", 0, 9);
+  EXPECT_THAT(error_of(root), HasSubstr("must be between 0 and 9, not -1"));
+}
+
 TEST(TomlTest, ReadsEachKindOfValue) {
   TomlReader root = root_of(
       "s = 'word'\nn = 0.5\nb = true\none = 'a'\nmany = ['a', 'b']\ni = 3\nis = [1, 2]\n"
@@ -88,8 +108,8 @@ TEST(TomlTest, ReadsEachKindOfValue) {
   EXPECT_TRUE(root.boolean("b", false));
   EXPECT_THAT(root.strings("one"), ElementsAre("a"));
   EXPECT_THAT(root.strings("many"), ElementsAre("a", "b"));
-  EXPECT_THAT(root.integers("i"), ElementsAre(3));
-  EXPECT_THAT(root.integers("is"), ElementsAre(1, 2));
+  EXPECT_THAT(root.integers("i", 0, 9), ElementsAre(3));
+  EXPECT_THAT(root.integers("is", 0, 9), ElementsAre(1, 2));
   EXPECT_EQ(root.text("t1"), "65536");
   EXPECT_EQ(root.text("t2"), "64KiB");
   EXPECT_THAT(root.texts("ts"), ElementsAre("1KiB", "2"));

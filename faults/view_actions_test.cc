@@ -60,8 +60,8 @@ TEST(ViewActionsTest, UnknownWordsNameTheNearest) {
 }
 
 TEST(ViewActionsTest, AnActionThatSaysNothingIsRefused) {
-  EXPECT_THAT(error_of_action("missing = []"), HasSubstr("at least one feature"));
-  EXPECT_THAT(error_of_action("stale = []"), HasSubstr("at least one thing"));
+  EXPECT_THAT(error_of_action("missing = []"), HasSubstr("is empty"));
+  EXPECT_THAT(error_of_action("stale = []"), HasSubstr("is empty"));
   EXPECT_THAT(error_of_action("timestamps = {}"), HasSubstr("needs `skew` or `granularity`"));
   EXPECT_THAT(error_of_action("timestamps = { granularity = '0s' }"), HasSubstr("cannot be 0"));
 }

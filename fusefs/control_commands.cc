@@ -5,6 +5,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "faults/json_text.h"
+
 namespace savegate::fusefs {
 
 using nlohmann::ordered_json;
@@ -17,9 +19,7 @@ constexpr std::array<std::string_view, 5> kMarkKinds = {"enter", "leave", "point
 constexpr std::size_t kFiredAtOnce = 10'000;  // records in a reply
 constexpr std::size_t kQuoted = 200;          // bytes of a line that is no command
 
-std::string print(const ordered_json& json) {
-  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
+std::string print(const ordered_json& json) { return faults::json_text(json); }
 
 std::string success() { return R"({"ok":true})"; }
 

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "faults/json_text.h"
 #include "reports/json_fields.h"
 
 namespace savegate::harness {
@@ -247,7 +248,7 @@ std::string print_event(const Event& event) {
     for (const Item& item : event.items) items.push_back(item_to_json(item));
     json["items"] = std::move(items);
   }
-  return json.dump(-1, ' ', false, Output::error_handler_t::replace);
+  return faults::json_text(json);
 }
 
 EventLog read_events(const std::string& path, const std::string& shown_path) {
@@ -289,9 +290,7 @@ EventLog read_events(const std::string& path, const std::string& shown_path) {
   return log;
 }
 
-std::string print_item(const Item& item) {
-  return item_to_json(item).dump(-1, ' ', false, Output::error_handler_t::replace);
-}
+std::string print_item(const Item& item) { return faults::json_text(item_to_json(item)); }
 
 Result<Item> parse_item(std::string_view json) {
   SAVEGATE_TRY(const Json value, reports::parse_json(json, "item"));

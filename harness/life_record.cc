@@ -1,3 +1,4 @@
+#include "faults/json_text.h"
 #include "harness/evidence.h"
 #include "reports/json_fields.h"
 
@@ -140,16 +141,14 @@ std::vector<std::string> read_strings(JsonFields& fields, std::string_view key) 
   return values;
 }
 
-std::string print(const Output& json, int indent) {
-  return json.dump(indent, ' ', false, Output::error_handler_t::replace);
-}
+std::string print(const Output& json, int indent) { return faults::json_text(json, indent); }
 
 // [saving rank, item]
 Result<std::pair<int, Item>> read_saved_item(const Json& json) {
   if (!json.is_array() || json.size() != 2 || !json[0].is_number_integer()) {
     return fail(invalid("checkpoint: an item is no [rank, item] pair"));
   }
-  SAVEGATE_TRY(Item item, parse_item(json[1].dump()));
+  SAVEGATE_TRY(Item item, parse_item(faults::json_text(json[1])));
   return std::pair<int, Item>(json[0].get<int>(), std::move(item));
 }
 

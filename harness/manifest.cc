@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 
+#include "faults/json_text.h"
 #include "harness/evidence.h"
 #include "reports/json_fields.h"
 
@@ -109,7 +110,7 @@ Result<void> write_manifest(const std::string& scenario_directory) {
   }
   const std::string path = scenario_directory + "/manifest.json";
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
+  file << faults::json_text(json, 1) << "\n";
   file.close();
   if (!file) return fail(system_error("write", path));
   return {};

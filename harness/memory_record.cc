@@ -1,5 +1,6 @@
 #include "harness/memory_record.h"
 
+#include "faults/json_text.h"
 #include "reports/json_fields.h"
 
 namespace savegate::harness {
@@ -25,7 +26,7 @@ std::string print_memory_record(const MemoryRecord& record) {
   json["event_ns"] = record.event_ns;
   json["facts"] = std::move(facts);
   json["missing"] = record.missing;
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return faults::json_text(json);
 }
 
 Result<MemoryRecord> parse_memory_record(std::string_view line) {

@@ -12,6 +12,7 @@
 
 #include "faults/toml.h"
 #include "harness/subject.h"
+#include "harness/time_limit.h"
 
 namespace savegate::harness {
 namespace {
@@ -90,15 +91,6 @@ Enum read_word(TomlReader& table, std::string_view key, const std::array<Word<En
   return value_of(words, name).value_or(otherwise);
 }
 
-std::uint64_t read_duration(TomlReader& table, std::string_view key, std::uint64_t otherwise) {
-  std::string text = table.text(key);
-  if (text.empty()) return otherwise;
-  auto duration = faults::parse_duration(text);
-  if (duration) return *duration;
-  table.error_at(key, duration.error().text);
-  return otherwise;
-}
-
 faults::Amount read_amount(TomlReader& table, std::string_view key) {
   std::string text = table.text(key);
   if (text.empty()) return {};
@@ -133,7 +125,7 @@ std::string read_name(TomlReader& table) {
 Expect read_expect(TomlReader& table) {
   Expect expect;
   expect.outcome = read_word(table, "outcome", kOutcomes, Outcome::kComplete);
-  expect.within_ns = read_duration(table, "within", expect.within_ns);
+  expect.within_ns = read_time_limit(table, "within", expect.within_ns);
   expect.names = table.string("names");
   if (table.has("death")) expect.death = read_word(table, "death", kDeaths, Death::kKilled);
   expect.resumed = table.strings("resumed");
@@ -171,6 +163,8 @@ Limits read_limits(TomlReader& table) {
   if (table.has("open_files"))
     limits.open_files = static_cast<std::uint64_t>(table.integer("open_files", 0, 1, 1 << 30));
   if (table.has("file_size")) limits.file_size = read_bytes(table, "file_size");
+  if (limits.file_size == 0)
+    table.error_at("file_size", "a `file_size` of 0 leaves a rank no byte to write, nor an event");
   if (!limits.any()) table.error_at("", "limits are open_files and file_size");
   return limits;
 }
@@ -215,7 +209,7 @@ LifeSpec read_life(TomlReader& table, std::uint64_t seed) {
   if (auto hog = table.table("hog")) life.hog = read_hog(*hog, life.plan);
   life.wake_probe = table.boolean("wake_probe", false);
   if (auto expect = table.table("expect")) life.expect = read_expect(*expect);
-  life.no_progress_ns = read_duration(table, "no_progress", life.no_progress_ns);
+  life.no_progress_ns = read_time_limit(table, "no_progress", life.no_progress_ns);
   return life;
 }
 
@@ -236,7 +230,7 @@ Generator read_generator(TomlReader& table) {
       table.word("at", {"every operation", "every write", "every phase"}, "every operation");
   generator.phase = table.string("phase", generator.phase);
   generator.life = static_cast<int>(table.integer("life", 1, 1, 1000));
-  for (std::int64_t rank : table.integers("ranks"))
+  for (std::int64_t rank : table.integers("ranks", 0, 4095))
     generator.ranks.push_back(static_cast<int>(rank));
   for (const std::string& name : table.strings("when")) read_moment(table, name, generator.when);
   if (auto action = table.table("action"))

@@ -3,7 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "faults/json_text.h"
 #include "harness/scenario.h"
+#include "reports/json_fields.h"
 
 namespace savegate::harness {
 namespace {
@@ -134,18 +136,18 @@ Result<LifeSpec> life_from(const json& object) {
 std::string print_scenario(const Scenario& scenario) {
   json lives = json::array();
   for (const LifeSpec& life : scenario.lives) lives.push_back(to_json(life));
-  return json{{"suite", scenario.suite},
-              {"name", scenario.name},
-              {"summary", scenario.summary},
-              {"requirements", scenario.requirements},
-              {"world", scenario.world},
-              {"devices", scenario.devices},
-              {"seed", scenario.seed},
-              {"variables", scenario.variables},
-              {"lives", lives},
-              {"source", scenario.source},
-              {"point", scenario.point}}
-      .dump(1);
+  return faults::json_text(json{{"suite", scenario.suite},
+                                {"name", scenario.name},
+                                {"summary", scenario.summary},
+                                {"requirements", scenario.requirements},
+                                {"world", scenario.world},
+                                {"devices", scenario.devices},
+                                {"seed", scenario.seed},
+                                {"variables", scenario.variables},
+                                {"lives", lives},
+                                {"source", scenario.source},
+                                {"point", scenario.point}},
+                           1);
 }
 
 Result<Scenario> scenario_from_json(std::string_view text) {
@@ -169,7 +171,7 @@ Result<Scenario> scenario_from_json(std::string_view text) {
     scenario.point = object.at("point");
     return scenario;
   } catch (const std::exception& error) {  // of the JSON library, or a number that is none
-    return fail(invalid(std::string("scenario.json: ") + error.what()));
+    return fail(invalid("scenario.json: " + reports::json_problem(error)));
   }
 }
 

@@ -103,11 +103,12 @@ std::string toml_life(const LifeSpec& life) {
 
 std::string print_suite_of(const Scenario& scenario) {
   std::string text = fmt::format(
-      "name = {}\nsummary = {}\n\n[[scenario]]\nname = {}\nsummary = {}\nrequirements = {}\n"
+      "name = {}\nsummary = {}\n\n[[scenario]]\nname = {}\nsummary = {}\n"
       "world = {}\nseed = {}\n",
       toml_string(scenario.suite), toml_string(scenario.summary), toml_string(scenario.name),
-      toml_string(scenario.summary), toml_list(scenario.requirements), scenario.world,
-      scenario.seed);
+      toml_string(scenario.summary), scenario.world, scenario.seed);
+  if (!scenario.requirements.empty())
+    text += fmt::format("requirements = {}\n", toml_list(scenario.requirements));
   if (!scenario.devices.empty()) text += fmt::format("devices = {}\n", toml_list(scenario.devices));
   if (!scenario.variables.empty())
     text += fmt::format("variables = {}\n", toml_map(scenario.variables));

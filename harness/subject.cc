@@ -5,10 +5,13 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
 
+#include "faults/json_text.h"
 #include "faults/plan.h"
 #include "faults/toml.h"
+#include "harness/time_limit.h"
 
 namespace savegate::harness {
 
@@ -38,6 +41,32 @@ Result<void> split_launcher(std::vector<std::string>& command, Subject& subject)
   return {};
 }
 
+// subject.toml, where the command is stored, is UTF-8: another word in its place would be another
+// program's when it is run again.
+Result<void> check_utf8(const std::vector<std::string>& command) {
+  for (const std::string& word : command)
+    if (nlohmann::json::parse(faults::json_text(nlohmann::json(word))) != word)
+      return fail(invalid("the command's word `" + word +
+                          "` is no UTF-8: rename the file, or name it in a script"));
+  return {};
+}
+
+std::string read_step_pattern(faults::TomlReader& table) {
+  constexpr std::string_view kKey = "step_pattern";
+  constexpr std::string_view kExample = ", such as \"step_([0-9]+)\"";
+  std::string pattern = table.string(kKey);
+  if (pattern.empty()) return pattern;
+  try {
+    if (std::regex(pattern, std::regex::ECMAScript).mark_count() == 0)
+      table.error_at(kKey,
+                     "`" + pattern + "` has no group, which is the step" + std::string(kExample));
+  } catch (const std::regex_error& error) {
+    table.error_at(kKey, "`" + pattern + "` is no regular expression (" + error.what() + ")" +
+                             std::string(kExample));
+  }
+  return pattern;
+}
+
 }  // namespace
 
 const std::vector<std::string>& device_names() {
@@ -52,6 +81,7 @@ const std::vector<std::string>& state_kinds() {
 }
 
 Result<Subject> bare_subject(std::vector<std::string> command) {
+  SAVEGATE_CHECK(check_utf8(command));
   Subject subject;
   SAVEGATE_CHECK(split_launcher(command, subject));
   subject.name = file_name(command.front());
@@ -64,11 +94,12 @@ Result<Subject> bare_subject(std::vector<std::string> command) {
     subject.command.push_back(std::move(escaped));
   }
   // The escapes of JSON's strings are those of TOML's.
-  subject.toml = "name = " + nlohmann::json(subject.name).dump() +
-                 "\nsummary = " + nlohmann::json(subject.summary).dump() +
-                 "\ncommand = " + nlohmann::json(subject.command).dump() +
-                 "\nevents = false\nlauncher = " + nlohmann::json(subject.launcher).dump() +
-                 "\nlauncher_options = " + nlohmann::json(subject.launcher_options).dump() + "\n";
+  subject.toml =
+      "name = " + faults::json_text(nlohmann::json(subject.name)) +
+      "\nsummary = " + faults::json_text(nlohmann::json(subject.summary)) +
+      "\ncommand = " + faults::json_text(nlohmann::json(subject.command)) +
+      "\nevents = false\nlauncher = " + faults::json_text(nlohmann::json(subject.launcher)) +
+      "\nlauncher_options = " + faults::json_text(nlohmann::json(subject.launcher_options)) + "\n";
   return subject;
 }
 
@@ -89,17 +120,14 @@ Result<Subject> load_subject(const std::string& toml_path) {
   if (subject.command.empty()) root.error_at("command", "a subject needs a command");
   subject.reader = root.strings("reader");
   if (root.has("devices")) subject.devices = root.words("devices", device_names());
-  for (std::int64_t world : root.integers("worlds"))
+  for (std::int64_t world : root.integers("worlds", 1, 4096))
     subject.worlds.push_back(static_cast<int>(world));
   subject.on_save_failure = root.word("on_save_failure", {"exit", "continue"}, "exit");
   if (auto layout = root.table("layout")) subject.layout = faults::read_layout(*layout);
-  subject.step_pattern = root.string("step_pattern");
+  subject.step_pattern = read_step_pattern(root);
   subject.shards_per_rank = static_cast<int>(root.integer("shards_per_rank", 1, 0, 1 << 20));
-  for (std::int64_t rank : root.integers("writers")) {
-    if (rank < 0 || rank > std::numeric_limits<std::int32_t>::max())
-      root.error_at("writers", std::to_string(rank) + " is no rank");
+  for (std::int64_t rank : root.integers("writers", 0, 4095))
     subject.writers.push_back(static_cast<int>(rank));
-  }
   subject.records = root.strings("records");
   subject.keep_every = root.integer("keep_every", 0, 0, std::numeric_limits<std::int32_t>::max());
   if (auto claims = root.table("claims")) {
@@ -125,14 +153,9 @@ Result<Subject> load_subject(const std::string& toml_path) {
   subject.events = root.boolean("events", true);
   subject.launcher =
       root.word("launcher", {"direct", "torchrun", "mpirun", "srun"}, subject.launcher);
-  subject.launcher_options = root.strings("launcher_options");
+  subject.launcher_options = root.strings_or_none("launcher_options");
   subject.fork_point = root.boolean("fork_point", false);
-  if (const std::string start = root.text("start"); !start.empty()) {
-    if (const auto duration = faults::parse_duration(start))
-      subject.start_ns = *duration;
-    else
-      root.error_at("start", duration.error().text);
-  }
+  subject.start_ns = read_time_limit(root, "start", subject.start_ns);
   if (auto needs = root.table("needs")) {
     subject.needs_python = needs->strings("python");
   }

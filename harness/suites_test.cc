@@ -213,6 +213,31 @@ TEST(SuitesTest, ASavePointThatNoLifeCanReachIsRefused) {
                 HasSubstr("is not \"save N\""));
 }
 
+// Nobody leaves nothing in no time: it would be told as a hang.
+TEST(SuitesTest, ATimeLimitOfNothingIsRefused) {
+  for (const char* limit : {"no_progress = \"7s\"", "within = \"3s\""}) {
+    std::string none(limit);
+    none.replace(none.size() - 3, 1, "0");
+    EXPECT_THAT(error_of(with(std::string(kGood), limit, none)), HasSubstr("no time at all"));
+  }
+}
+
+TEST(SuitesTest, AFileSizeOfNothingIsRefused) {
+  EXPECT_THAT(
+      error_of(with(std::string(kGood), "env = { A = \"b\" }", "limits = { file_size = 0 }")),
+      HasSubstr("no byte to write"));
+}
+
+// A list of nothing would be taken for one that is not there: for all.
+TEST(SuitesTest, AListOfNothingIsRefused) {
+  const std::string good(kGood);
+  EXPECT_THAT(error_of(with(good, "[\"save 1\", \"none\"]", "[]")), HasSubstr("`resumed`"));
+  EXPECT_THAT(error_of(with(good, "[\"C1\"]", "[]")), HasSubstr("is empty"));
+  EXPECT_THAT(error_of(with(good, "world = 4", "devices = []")), HasSubstr("is empty"));
+  EXPECT_THAT(error_of(with(good, "rank = 1, op = \"write\"", "rank = []")), HasSubstr("is empty"));
+  EXPECT_THAT(error_of(with(good, "rank = 1, op = \"write\"", "op = []")), HasSubstr("is empty"));
+}
+
 TEST(SuitesTest, ANameThatIsNoFoldersNameIsRefused) {
   for (const char* name : {"", "../evil", ".hidden", "two words"})
     EXPECT_THAT(error_of(with(std::string(kGood), "name = \"one\"",

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <exception>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -132,9 +133,11 @@ inline Result<nlohmann::json> parse_json(std::string_view text, const std::strin
   return value;
 }
 
-// One line; bytes that are no UTF-8 are replaced, never thrown at.
-inline std::string print_line(const nlohmann::json& value) {
-  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+// What the JSON library found wrong, without the name that it gives to its own error.
+inline std::string json_problem(const std::exception& error) {
+  const std::string_view what = error.what();
+  const std::size_t end = what.starts_with("[json.exception.") ? what.find("] ") : what.npos;
+  return std::string(end == what.npos ? what : what.substr(end + 2));
 }
 
 }  // namespace savegate::reports

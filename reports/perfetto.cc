@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "faults/json_text.h"
 #include "reports/json_fields.h"
 
 namespace savegate::reports {
@@ -90,7 +91,7 @@ class Printer {
     for (Json& event : metadata_) all.push_back(std::move(event));
     for (auto& [time, event] : events_) all.push_back(std::move(event));
     const Json document = {{"displayTimeUnit", "ms"}, {"traceEvents", std::move(all)}};
-    return document.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    return faults::json_text(document) + "\n";
   }
 
  private:

@@ -80,6 +80,13 @@ TEST(QuarantineTest, AnEntryThatNamesNothingIsToldWithItsPlace) {
               ElementsAre(HasSubstr("names nothing that failed in this run")));
 }
 
+TEST(QuarantineTest, NoIdsAreNotAllIds) {
+  const auto read = parse_quarantine(
+      "[[quarantine]]\nscenario = \"a\"\nids = []\nuntil = 2026-12-31\nreason = \"b\"\n", "q.toml");
+  ASSERT_FALSE(read);
+  EXPECT_THAT(read.error().to_string(), HasSubstr("`ids` in [[quarantine]] is empty"));
+}
+
 TEST(QuarantineTest, ADateIsRequiredAndHasNoQuotes) {
   const auto error = [](const std::string& until) {
     return parse_quarantine("[[quarantine]]\nscenario = \"a\"\nreason = \"b\"\n" + until, "q.toml")

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "faults/json_text.h"
 #include "reports/json_fields.h"
 #include "reports/result.h"
 
@@ -98,7 +99,7 @@ Json to_json(const ScenarioResult& result) {
 std::string print(const Json& body) {
   Json document = {{"schema", kResultSchema}};
   document.update(body);
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return faults::json_text(document, 2) + "\n";
 }
 
 Measurement measurement(JsonFields& fields, std::string_view key) {

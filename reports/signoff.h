@@ -96,9 +96,10 @@ std::string render_html(const Signoff& signoff);
 // The document with `seal`, and what it is a seal of: the document's text without it.
 std::string with_seal(std::string_view json, const std::string& seal);
 // {seal, text that it must be the SHA-256 of}
-Result<std::pair<std::string, std::string>> split_seal(std::string_view json);
+Result<std::pair<std::string, std::string>> split_seal(std::string_view json,
+                                                       const std::string& file);
 
 // As much of it as checks and comparisons need: what was run, provenance and evidence.
-Result<Signoff> signoff_from_json(std::string_view json);
+Result<Signoff> signoff_from_json(std::string_view json, const std::string& file);
 
 }  // namespace savegate::reports

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "faults/json_text.h"
 #include "reports/json_fields.h"
 #include "reports/signoff.h"
 
@@ -76,9 +77,7 @@ std::map<std::string, SignedFile> files_from(const SheetJson& object) {
   return files;
 }
 
-std::string text_of(const SheetJson& json) {
-  return json.dump(1, ' ', false, SheetJson::error_handler_t::replace) + "\n";
-}
+std::string text_of(const SheetJson& json) { return faults::json_text(json, 1) + "\n"; }
 
 }  // namespace
 
@@ -115,20 +114,21 @@ std::string with_seal(std::string_view json, const std::string& seal) {
   return text_of(document);
 }
 
-Result<std::pair<std::string, std::string>> split_seal(std::string_view json) {
-  SAVEGATE_TRY(SheetJson document, parse_json(json, "signoff.json"));
+Result<std::pair<std::string, std::string>> split_seal(std::string_view json,
+                                                       const std::string& file) {
+  SAVEGATE_TRY(SheetJson document, parse_json(json, file));
   if (!document.is_object() || !document.contains("seal") || !document["seal"].is_string())
-    return fail(invalid("signoff.json has no seal"));
+    return fail(invalid("this is no sign-off of savegate: it has no seal", file));
   const std::string seal = document["seal"];
   document.erase("seal");
   return std::pair(seal, text_of(document));
 }
 
-Result<Signoff> signoff_from_json(std::string_view text) {
-  SAVEGATE_TRY(const SheetJson json, parse_json(text, "signoff.json"));
+Result<Signoff> signoff_from_json(std::string_view text, const std::string& file) {
+  SAVEGATE_TRY(const SheetJson json, parse_json(text, file));
   try {
     if (json.at("schema") != kSignoffSchema)
-      return fail(invalid("signoff.json is of another version of savegate"));
+      return fail(invalid("this is a sign-off of another version of savegate", file));
     Signoff signoff;
     signoff.id = json.at("id");
     const SheetJson& ran = json.at("ran");
@@ -147,7 +147,7 @@ Result<Signoff> signoff_from_json(std::string_view text) {
     signoff.evidence = files_from(json.at("evidence"));
     return signoff;
   } catch (const std::exception& error) {  // of the JSON library
-    return fail(invalid(std::string("signoff.json: ") + error.what()));
+    return fail(invalid("this is no sign-off of savegate: " + json_problem(error), file));
   }
 }
 

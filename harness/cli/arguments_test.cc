@@ -26,7 +26,7 @@ Split split(std::vector<std::string> words) {
   return result;
 }
 
-std::string error_of(const SaidOfSubject& said) {
+std::string words_error(const SaidOfSubject& said) {
   const auto checked = check_subject_words(said);
   return checked ? "" : checked.error().to_string();
 }
@@ -42,24 +42,24 @@ TEST(ArgumentsTest, AllAfterTheFirstDashesIsTheCommand) {
 TEST(ArgumentsTest, DashesWithNoProgramAfterThemAreRefused) {
   const Split found = split({"savegate", "run", "smoke", "--"});
   ASSERT_TRUE(found.command);
-  EXPECT_THAT(error_of({.subcommand = "run", .command = found.command}),
+  EXPECT_THAT(words_error({.subcommand = "run", .command = found.command}),
               HasSubstr("no program after `--`"));
-  EXPECT_THAT(error_of({.subcommand = "run", .command = std::vector<std::string>{""}}),
+  EXPECT_THAT(words_error({.subcommand = "run", .command = std::vector<std::string>{""}}),
               HasSubstr("no program after `--`"));
 }
 
 TEST(ArgumentsTest, ASubjectBesideACommandIsRefused) {
   const std::vector<std::string> command = {"./train"};
-  EXPECT_THAT(error_of({.subcommand = "run", .subject_said = true, .command = command}),
+  EXPECT_THAT(words_error({.subcommand = "run", .subject_said = true, .command = command}),
               HasSubstr("two save paths"));
-  EXPECT_EQ(error_of({.subcommand = "run", .command = command}), "");
-  EXPECT_EQ(error_of({.subcommand = "run", .subject_said = true, .command = {}}), "");
+  EXPECT_EQ(words_error({.subcommand = "run", .command = command}), "");
+  EXPECT_EQ(words_error({.subcommand = "run", .subject_said = true, .command = {}}), "");
 }
 
 TEST(ArgumentsTest, ACommandForWhatRunsNoSavePathIsRefused) {
-  EXPECT_THAT(error_of({.subcommand = "judge",
-                        .takes_subject = false,
-                        .command = std::vector<std::string>{"./train"}}),
+  EXPECT_THAT(words_error({.subcommand = "judge",
+                           .takes_subject = false,
+                           .command = std::vector<std::string>{"./train"}}),
               HasSubstr("`savegate judge` runs no save path"));
 }
 

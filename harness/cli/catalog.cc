@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "faults/plan.h"
 #include "faults/toml.h"
 #include "harness/cli/gpus.h"
+#include "harness/cli/requirement_ids.h"
 #include "harness/run/files.h"
 #include "harness/run/python.h"
 #include "harness/run/runnable.h"
+#include "harness/time_limit.h"
 
 namespace savegate::cli {
 namespace {
@@ -107,8 +108,12 @@ std::vector<std::string> Catalog::subject_names() const {
 }
 
 Result<Suite> Catalog::suite(const std::string& name_or_path) const {
-  if (name_or_path.ends_with(".toml")) return harness::load_suite(name_or_path);
-  return harness::load_suite(data + "/suites/" + name_or_path + ".toml");
+  const std::string path =
+      name_or_path.ends_with(".toml") ? name_or_path : data + "/suites/" + name_or_path + ".toml";
+  SAVEGATE_TRY(Suite found, harness::load_suite(path));
+  for (const Scenario& scenario : found.scenarios)
+    SAVEGATE_CHECK(check_requirement_ids(scenario.requirements, scenario.source));
+  return found;
 }
 
 Result<harness::Subject> Catalog::subject(const Options& options) const {
@@ -130,8 +135,9 @@ Result<harness::Subject> Catalog::own_subject(const Options& options) const {
 Result<void> apply_options(Scenario& scenario, const Options& options) {
   std::optional<std::uint64_t> timeout;
   if (!options.timeout.empty()) {
-    SAVEGATE_TRY(timeout, faults::parse_duration(options.timeout));
-    if (*timeout == 0) return fail(invalid("--timeout 0 leaves no life any time"));
+    auto limit = harness::parse_time_limit(options.timeout);
+    if (!limit) return fail(invalid("--timeout: " + limit.error().text));
+    timeout = *limit;
   }
   if (options.world) scenario.world = *options.world;
   if (options.seed) {

@@ -87,6 +87,17 @@ TEST_F(CliTest, AnUnknownFlagExitsWithTwo) {
   EXPECT_EQ(savegate_.run("run smoke --wrld 2").status, 2);
 }
 
+TEST_F(CliTest, AnUnsetVariableIsNeverTakenForADefault) {
+  for (const std::string words :
+       {"run smoke/clean -- $UNSET", "check-subject -- $UNSET", "loop smoke/clean -- \"$UNSET\"",
+        "run smoke/clean --backing \"\"", "run smoke/clean --backing=$UNSET",
+        "run smoke/clean --seed -1"}) {
+    const Ran ran = savegate_.run(words);
+    EXPECT_EQ(ran.status, 2) << words << "\n" << ran.output;
+  }
+  EXPECT_TRUE(store_is_empty());
+}
+
 TEST_F(CliTest, AMalformedSuiteIsNamedWithFileLineAndColumnAndNothingIsStarted) {
   const Ran ran = savegate_.run("run " + suite_with("expect = { outcom = \"complete\" }\n"));
   EXPECT_EQ(ran.status, 2);

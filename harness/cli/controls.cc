@@ -1,6 +1,7 @@
 #include "harness/cli/controls.h"
 
 #include "faults/toml.h"
+#include "harness/cli/requirement_ids.h"
 #include "harness/evidence.h"
 #include "harness/run/files.h"
 
@@ -28,7 +29,7 @@ Result<std::vector<Control>> load_controls(const std::string& toml_path) {
     control.arguments = table.strings("arguments");
     if (table.has("store"))
       control.store = table.word("store", kStoreChanges, kStoreChanges.front());
-    control.caught_by = table.strings("caught_by");
+    control.caught_by = table.words("caught_by", requirement_ids());
     if (control.caught_by.empty()) table.error_at("caught_by", "a control names who must catch it");
     control.verdict = table.word("verdict", {"FAIL", "INVALID"}, "FAIL") == "FAIL"
                           ? reports::Outcome::kFail

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "faults/json_text.h"
 #include "faults/plan.h"
 #include "faults/toml.h"
 #include "fusefs/control.h"
@@ -97,7 +98,7 @@ Status refusal(Status status) {
 }
 
 Result<json> ask(fusefs::ControlClient& client, const json& request) {
-  auto reply = client.call(request.dump());
+  auto reply = client.call(faults::json_text(request));
   if (!reply) return fail(refusal(reply.error()));
   json answer = json::parse(*reply, nullptr, false);
   if (answer.is_discarded()) return fail(internal_error("the reply is no JSON: " + *reply));
@@ -108,7 +109,7 @@ Result<json> ask(fusefs::ControlClient& client, const json& request) {
 void print_records(const json& records, const sigset_t& interrupts) {
   sigset_t before;
   sigprocmask(SIG_BLOCK, &interrupts, &before);
-  for (const json& record : records) fmt::print("{}\n", record.dump());
+  for (const json& record : records) fmt::print("{}\n", faults::json_text(record));
   std::fflush(stdout);
   sigprocmask(SIG_SETMASK, &before, nullptr);
 }
@@ -149,7 +150,7 @@ Result<void> call(const std::string& mount_or_socket, const CtlRequest& asked) {
   SAVEGATE_TRY(json answer, ask(*client, request));
   if (command == "stop" && !is_socket) return wait_until_unmounted(mount_or_socket);
   answer.erase("ok");
-  if (!answer.empty()) fmt::print("{}\n", answer.dump(2));
+  if (!answer.empty()) fmt::print("{}\n", faults::json_text(answer, 2));
   return {};
 }
 

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "faults/json_text.h"
 #include "faults/plan.h"
 #include "harness/cli/catalog.h"
 #include "harness/cli/commands.h"
@@ -62,7 +63,7 @@ void print_json(const Budget& budget, bool fits) {
   object["threshold"] = budget.threshold;
   object["allowed"] = budget.allowed();
   object["fits"] = fits;
-  fmt::print("{}\n", object.dump(1));
+  fmt::print("{}\n", faults::json_text(object, 1));
 }
 
 std::string mebibytes(std::uint64_t bytes) {

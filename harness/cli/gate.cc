@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "harness/cli/options.h"
+#include "harness/cli/requirement_ids.h"
 #include "harness/run/files.h"
 #include "reports/github.h"
 
@@ -44,7 +45,10 @@ Result<Quarantines> read_quarantines(const std::string& path) {
   const std::string file = path.empty() ? kQuarantineFile : path;
   auto text = harness::read_file(file);
   if (!text) return fail(invalid("cannot read the quarantine", file));
-  return reports::parse_quarantine(*text, file);
+  SAVEGATE_TRY(Quarantines entries, reports::parse_quarantine(*text, file));
+  for (const reports::QuarantineEntry& entry : entries)
+    SAVEGATE_CHECK(check_requirement_ids(entry.ids, entry.where));
+  return entries;
 }
 
 Gate::Gate(const std::string& store, Quarantines quarantines)

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "faults/json_text.h"
 #include "faults/toml.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/experiment.h"
@@ -139,10 +140,13 @@ class Loop {
                       {"rounds", tallies_[i].rounds},
                       {"failures", tallies_[i].failures}});
     }
-    return nlohmann::json{
-        {"schema", 1},           {"rounds", plan_.rounds}, {"confidence", plan_.confidence},
-        {"unproven", unproven_}, {"arms", arms},           {"conclusion", conclusion()}}
-        .dump(1);
+    return faults::json_text(nlohmann::json{{"schema", 1},
+                                            {"rounds", plan_.rounds},
+                                            {"confidence", plan_.confidence},
+                                            {"unproven", unproven_},
+                                            {"arms", arms},
+                                            {"conclusion", conclusion()}},
+                             1);
   }
 
  private:

@@ -4,12 +4,12 @@
 #include <optional>
 #include <random>
 
-#include "faults/plan.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/gate.h"
 #include "harness/cli/random_plans.h"
 #include "harness/cli/session.h"
 #include "harness/run/sandbox.h"
+#include "harness/time_limit.h"
 
 namespace savegate::cli {
 namespace {
@@ -37,7 +37,7 @@ Result<int> run(const RunWords& words, const Options& options) {
   SAVEGATE_CHECK(check_fits(catalog, subject, scenarios, options));
   std::optional<std::uint64_t> budget_ns;
   if (!words.budget.empty()) {
-    auto budget = faults::parse_duration(words.budget);
+    auto budget = harness::parse_time_limit(words.budget);
     if (!budget) return fail(invalid("--budget: " + budget.error().text));
     budget_ns = *budget;
   }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "faults/json_text.h"
 #include "harness/cli/catch_matrix.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/controls.h"
@@ -188,7 +189,7 @@ Result<int> report(Session& session, const Score& score, bool all_controls) {
                                  {"sound", score.sound},
                                  {"skipped", skips},
                                  {"rows", score.rows}};
-  SAVEGATE_CHECK(session.directory().write("selftest.json", record.dump(1)));
+  SAVEGATE_CHECK(session.directory().write("selftest.json", faults::json_text(record, 1)));
   SAVEGATE_CHECK(session.directory().publish());
   fmt::print("{}", print_catches(score.matrix, all_controls));
   fmt::print(

@@ -40,8 +40,8 @@ int conclude(const std::vector<std::string>& lines, const std::string& as_signed
 
 Result<int> check(const std::string& file) {
   SAVEGATE_TRY(const std::string text, read_signoff(file));
-  SAVEGATE_TRY(const auto seal, reports::split_seal(text));
-  SAVEGATE_TRY(const reports::Signoff sheet, reports::signoff_from_json(text));
+  SAVEGATE_TRY(const auto seal, reports::split_seal(text, file));
+  SAVEGATE_TRY(const reports::Signoff sheet, reports::signoff_from_json(text, file));
   SAVEGATE_TRY(const Files present, evidence_files(folder_of(file)));
   std::vector<std::string> lines = differing_files(sheet.evidence, present);
   if (sha256(seal.second) != seal.first)
@@ -69,7 +69,7 @@ std::map<std::string, std::string> comparable(std::map<std::string, std::string>
 
 Result<int> compare(const ComparedWords& words, const Options& given) {
   SAVEGATE_TRY(const std::string text, read_signoff(words.file));
-  SAVEGATE_TRY(const reports::Signoff sheet, reports::signoff_from_json(text));
+  SAVEGATE_TRY(const reports::Signoff sheet, reports::signoff_from_json(text, words.file));
   const Options options = with_signed(sheet, words, given);
   SAVEGATE_TRY(const Catalog catalog, find_catalog());
   SAVEGATE_TRY(const harness::Subject subject, catalog.subject(options));

@@ -10,6 +10,8 @@
 #include <optional>
 #include <vector>
 
+#include "faults/json_text.h"
+
 namespace savegate::harness {
 namespace {
 
@@ -67,13 +69,14 @@ Result<Range> add_tensor(const std::string& name, const Json& tensor, Safetensor
   if (!are_counts(shape)) return fail(wrong(name, "has no shape"));
   if (!are_counts(offsets) || offsets.size() != 2) return fail(wrong(name, "has no data_offsets"));
   const auto bits = bits_of(dtype.get<std::string>());
-  if (!bits) return fail(wrong(name, "has the unknown dtype " + dtype.dump()));
+  if (!bits) return fail(wrong(name, "has the unknown dtype " + faults::json_text(dtype)));
   const Range range{offsets[0].get<std::uint64_t>(), offsets[1].get<std::uint64_t>(), name};
   const auto bytes = size_of(shape, *bits);
   if (range.end < range.begin || !bytes || *bytes != range.end - range.begin) {
     return fail(wrong(name, fmt::format("has {} and the shape {}, which is not what its "
                                         "data_offsets {} hold",
-                                        dtype.get<std::string>(), shape.dump(), offsets.dump())));
+                                        dtype.get<std::string>(), faults::json_text(shape),
+                                        faults::json_text(offsets))));
   }
   ++summary.tensors;
   summary.bytes += *bytes;

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "faults/json_text.h"
 #include "faults/operation.h"
 #include "fusefs/control.h"
 #include "harness/run/files.h"
@@ -164,7 +165,7 @@ Result<DaemonStatistics> Daemon::statistics() {
 
 Result<std::uint64_t> Daemon::release(const std::string& rule) {
   const json request = {{"cmd", "release"}, {"rule", rule}};
-  SAVEGATE_TRY(const std::string reply, call(request.dump()));
+  SAVEGATE_TRY(const std::string reply, call(faults::json_text(request)));
   const json answer = json::parse(reply, nullptr, /*allow_exceptions=*/false);
   if (!answer.is_object() || !answer.contains("released")) {
     return fail(internal_error("the daemon's answer to release: " + reply));

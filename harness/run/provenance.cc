@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "faults/json_text.h"
 #include "harness/evidence.h"
 #include "harness/run/files.h"
 #include "harness/run/life_runner.h"
@@ -323,7 +324,7 @@ std::string Provenance::finish() {
   if (!executable_.empty()) {
     values_["executable.digest.end"] = or_not_obtained(digest_file(executable_));
   }
-  return nlohmann::json(values_).dump(2) + "\n";
+  return faults::json_text(nlohmann::json(values_), 2) + "\n";
 }
 
 }  // namespace savegate::harness
